@@ -118,6 +118,14 @@ def test_a_line_in_a_file_about_somebody_is_replaced_like_a_sentence(noted: str,
     assert [one.text for one in shown(store, DAY_MS)] == [later.strip()]
 
 
+def test_who_left_where_they_worked_works_there_no_more() -> None:
+    store = Store()
+    store.write("/memory/yo.md", "Trabajo como arquitecta en Estudio Norte.\nSoy celíaca.\n", now_ms=0)
+    store.write("/memory/1970-01-02.md", "He dejado Estudio Norte, empiezo en Arup en enero.\n", now_ms=DAY_MS)
+    assert not any("arquitecta" in one.text for one in shown(store, DAY_MS))
+    assert any("celíaca" in one.text for one in shown(store, DAY_MS))
+
+
 def test_german_lines_that_leave_ich_out_and_minutes() -> None:
     found = read("Arbeite als Lotsin bei der Hafen AG.\nLinkshänderin.\n", "/memory/ich.md")
     assert [(one.subject, one.text) for one in found] == [

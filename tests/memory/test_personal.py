@@ -77,6 +77,12 @@ def test_titles_abstracts_articles_and_code_are_documents_and_nothing_else(text:
     assert said(text) == []
 
 
+def test_a_short_note_that_names_a_file_is_remembered() -> None:
+    assert said("I prefer tea. Ada lives in Porto. See plan-3.md and ops@example.org.")[:2] == [
+        "I prefer tea.", "Ada lives in Porto.",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("text", STORIES)
 def test_a_longer_text_that_tells_where_somebody_lives_is_remembered(text: str) -> None:
     assert said(text)

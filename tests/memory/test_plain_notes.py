@@ -234,3 +234,22 @@ def test_lines_of_ideas_say_that_they_are() -> None:
     assert said("- Blog post about queues\n- Build a cold frame\n", "/memory/ideas.md") == [
         "Ideas: Blog post about queues", "Ideas: Build a cold frame",
     ]  # fmt: skip
+
+
+def test_a_title_is_told_with_what_it_stands_under() -> None:
+    text = "# Reading list\n\n## Want to read\n- Seeing Like a State\n- Tiles expire after 90 days\n"
+    assert said(text, "/memory/reading list.md") == [
+        "Reading list – Want to read: Seeing Like a State", "Tiles expire after 90 days",
+    ]  # fmt: skip
+
+
+def test_a_memory_bank_is_kept_whole_and_its_next_steps_are_tasks() -> None:
+    tech = "# Tech Context\n\n## Technologies Used\n- Expo SDK 52\n- Go 1.23 for the relay\n- `pnpm dev` on port 8081\n"
+    assert said(tech, "/memory/memory-bank/techContext.md") == [
+        "Technologies Used: Expo SDK 52", "Technologies Used: Go 1.23 for the relay",
+        "Technologies Used: pnpm dev on port 8081",
+    ]  # fmt: skip
+    active = "# Active Context\n\n## Next Steps\n- Ask Lena for the icons\n\n## Learnings\n- MBTiles are opened read-only\n"
+    assert [(one.kind, one.text) for one in facts(active, "/memory/memory-bank/activeContext.md")] == [
+        ("dynamic", "Active Context – Next Steps: Ask Lena for the icons"), ("static", "MBTiles are opened read-only"),
+    ]  # fmt: skip

@@ -94,3 +94,22 @@ def test_an_item_of_a_list_of_tasks_is_over_when_it_is_done(path: str) -> None:
     store.write("/memory/1970-01-02.md", "Bought paint for the fence. Sent the invoice to Nexia.\n", now_ms=DAY_MS)
     left = {one.text.removeprefix("Heron – ").removeprefix("To do: ") for one in shown(store, DAY_MS)}
     assert {one for one in left if one[0].islower()} == {"pick up parcel", "call Karl"}
+
+
+@pytest.mark.parametrize(
+    ("task", "later"),
+    [
+        ("- renovar el pasaporte\n", "Renovado el pasaporte.\n"),
+        ("- renovar el pasaporte\n", "Hoy he renovado el pasaporte.\n"),
+        ("- llamar al casero\n", "Llamé al casero.\n"),
+        ("- pagar la factura de luz\n", "Pagué la factura de luz.\n"),
+        ("- renouveler le passeport\n", "J'ai enfin renouvelé le passeport.\n"),
+        ("- envoyer le dossier à Paul\n", "Envoyé le dossier à Paul.\n"),
+    ],
+)
+def test_in_spanish_and_french(task: str, later: str) -> None:
+    for after, is_left in ((later, False), ("No he renovado el pasaporte.\nJe n'ai pas envoyé le dossier.\n", True)):
+        store = Store()
+        store.write("/memory/tareas.md", task, now_ms=0)
+        store.write("/memory/1970-01-02.md", after, now_ms=DAY_MS)
+        assert any(one.text.startswith("To do: ") for one in shown(store, DAY_MS)) == is_left

@@ -110,7 +110,7 @@ _EXPLAINS: Final = re.compile(
     r"(?:E\.g\.|For example|In other words|Note that|Recall)\b|An aspect\b|(?:Let|Given) \$)|"
     r"\b(?:is|are) (?:defined|known) (?:as|by)\b|\bconsists? of\b|\brefers? to\b|\$[^$\n]*[\\^_{}][^$\n]*\$"
 )
-_TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
+TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
 _EXPLAINS_SHARE: Final = 1 / 3
 """Of a text's statements."""
 _EXPLAINS_FOR_EACH: Final = 3
@@ -145,16 +145,11 @@ def begins_with_order(statement: str) -> bool:
     return statement.split(maxsplit=1)[0].casefold() in _ORDERS or _OBJECT.match(statement) is not None
 
 
-def is_to_reader(statement: str) -> bool:
-    """Whether it says "you"."""
-    return _TO_READER.search(statement) is not None
-
-
 def is_explanatory(statements: Sequence[str], listed: Sequence[bool], *, first_person: int) -> bool:
     """Whether a text explains a subject and is about nobody: so many of its statements say what a thing is ("An agent which
     …", "All others are called …"), or say "you" where they are not `listed`, and few are the writer's (`first_person`)."""
     explain = sum(
-        _EXPLAINS.search(statement) is not None or (not item and is_to_reader(statement))
+        _EXPLAINS.search(statement) is not None or (not item and TO_READER.search(statement) is not None)
         for statement, item in zip(statements, listed, strict=True)
     )
     return explain >= max(1.0, _EXPLAINS_SHARE * len(statements), _EXPLAINS_FOR_EACH * first_person)

@@ -155,7 +155,10 @@ GERMAN: Final = ChangeWords(
     ),
 )
 SPANISH: Final = ChangeWords(
-    marks=re.compile(r"[áéíóúñ¡¿]|\b(?:el|la|los|las|del?|mis?|no|ya|vuelvo|ten(?:go|emos)|una?|se|es)\b", re.IGNORECASE),
+    marks=re.compile(
+        r"[áéíóúñ¡¿]|\b(?:he|ha|hemos) \w+[ai]do\b|\b(?:el|la|los|las|del?|mis?|no|ya|vuelvo|ten(?:go|emos)|una?|se|es)\b",
+        re.IGNORECASE,
+    ),
     ignored=_ignored(
         "spanish",
         "tengo tenemos tiene voy vamos va estoy esta uso hago tomo como bebo soy ahora ya ayer hoy llamado llamada martes "

@@ -221,7 +221,7 @@ SPANISH: Final = Language(
             "works at", True,
             (
                 rf"(?:\b[Tt]rabaj(?:o|amos)|(?P<who>{NAME})(?:, mi [^,.;]{{2,40}},)?(?: ahora)? trabaja)(?: ahora|"
-                rf" actualmente)? "
+                rf" actualmente)?(?: (?:como|de) [\w-]+(?: [\w-]+)?)? "
                 rf"(?:en|para|con) {_V}{_ES_END}"
             ),
         ),
@@ -328,7 +328,7 @@ FRENCH: Final = Language(
             "works at", True,
             (
                 rf"(?:\b[Jj]e travaille|(?P<who>{NAME})(?:, (?:mon|ma) [^,.;]{{2,40}},)? travaille)(?: maintenant| désormais|"
-                rf" actuellement)? "
+                rf" actuellement)?(?: comme [\w-]+(?: [\w-]+)?)? "
                 rf"(?:chez|pour|à la|à l['’]|au|aux|dans) ?{_V}{_FR_END}"
             ),
         ),

@@ -74,6 +74,10 @@ _ASIDE: Final = re.compile(r"(?<=\S) \([^()]*\)$")
 _LABEL_MAX_CHARS: Final = 40
 OF_ONESELF: Final = 0.9
 """Least confidence in what a file about the user says of them: who they are comes first in a profile."""
+_TITLE: Final = re.compile(
+    r"[A-Z][\w'’-]*(?: (?:[A-Z\d][\w'’-]*|an?|the|of|in|on|and|or|for|to|by|at|with|from))* [A-Z][\w'’-]*"
+)
+"""Of a book or a film: "Seeing Like a State" states nothing."""
 _LASTING: Final = Caseless(
     rf"^(?:(?:{MINE}) )?(?:(?:home|work|private|{NEW}) )*"
     r"(?:address|phone|mobile|(?:phone )?number|e-?mail|surname|name|"
@@ -284,7 +288,7 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     if piece.speaker:
         about = piece.speaker if about == USER or about in RELATIVES else about
         said = says(piece.speaker, said)
-    elif piece.form in {"item", "task", "line"} and not is_line and not states(said):
+    elif piece.form in {"item", "task", "line"} and not is_line and not (states(said) and _TITLE.fullmatch(said) is None):
         label = _label(piece)
         said = _with_subject(about, f"{label}: {said}" if label else said)
     return kind, said, about.casefold(), confidence

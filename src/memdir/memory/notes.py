@@ -49,7 +49,8 @@ _OWN_STEMS: Final = frozenset(
 )
 """Names of files in which every item is there to be remembered, however many there are."""
 _TO_KEEP: Final = Caseless(
-    r"\b(?:pref(?:erence)?s|lessons?(?: learn(?:ed|t))?|learnings|conventions|house rules|gotchas|decisions|facts|remember)$"
+    r"\b(?:pref(?:erence)?s|lessons?(?: learn(?:ed|t))?|learnings|conventions|house rules|gotchas|decisions|facts|remember)$|"
+    r"^(?:tech|product|active|project) context$|^system patterns$|^project brief\b"
 )
 """Names and titles of notes in which everything is there to be remembered."""
 _USER_STEMS: Final = _OWN_STEMS | {"settings", "readme", "index", "cv", "resume"}
@@ -250,7 +251,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     stated = statements(text, is_org=path.endswith(".org"), called=called)
     stated = map(_remembered, stated) if from_assistant else stated
     is_of_tasks = LIST_NAME.fullmatch(_stem(path)) is not None
-    stated = chain.from_iterable(map(_listed_tasks, stated)) if is_of_tasks else stated
+    stated = chain.from_iterable(_listed_tasks(one) if is_of_tasks or _is_below_tasks(one) else [one] for one in stated)
     if _OF_IDEAS.fullmatch(_stem(path)) is not None:  # in which nothing else says what the lines are
         title = (_title(path).replace("-", " ").capitalize(),)
         stated = (
@@ -299,6 +300,10 @@ def _remembered(piece: Statement) -> Statement:
     return replace(piece, text=said, form="line" if piece.form == "sentence" and is_memory(said) else piece.form)
 
 
+def _is_below_tasks(piece: Statement) -> bool:
+    return piece.form == "item" and bool(piece.headings) and LIST_NAME.fullmatch(_stem(piece.headings[-1])) is not None
+
+
 def _listed_tasks(piece: Statement) -> list[Statement]:
     """What a line of a list of tasks says is to be done, whether it has a box or not."""
     if piece.form not in {"item", "line", "pair", "task"}:
@@ -337,7 +342,7 @@ def _subject_of(path: str) -> str:
     is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, LIST_NAME))
     if is_own or not base or path.startswith("/user/"):
         return USER
-    written = re.sub(r"[_-]", " ", _title(name)).strip()
+    written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", _title(name)).strip()
     return written.title() if written.islower() and _stem(folder) in _PEOPLE_STEMS else written
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.aspects import MINE, NEW
-from memdir.memory.assertions import AUTHOR, OF_GROUP, SPECIALIST, TECHNICAL, is_explanatory, is_meant, is_to_reader
+from memdir.memory.assertions import AUTHOR, OF_GROUP, SPECIALIST, TECHNICAL, TO_READER, is_explanatory, is_meant
 from memdir.memory.change_words import NOW_IS
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
@@ -410,8 +410,8 @@ def worth_remembering(
 
 def _is_of_person(statement: str) -> bool:
     """Whether it claims an attribute of somebody, and neither speaks to a reader nor of a program or a group's work."""
-    is_claim = claim_of(statement) is not None and OF_GROUP.search(statement) is None
-    return is_claim and not is_to_reader(statement) and SPECIALIST.search(statement) is None
+    is_theirs = all(one.search(statement) is None for one in (OF_GROUP, TO_READER, SPECIALIST))
+    return is_theirs and claim_of(statement) is not None
 
 
 def _is_whole_sentence(statement: str) -> bool:
@@ -432,7 +432,7 @@ def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:
     author about a subject. `listed`: the text is a list of notes, in which "we" are the user's own group, too."""
     whole = " ".join(statements)
     is_short = len(whole.split()) <= SHORT_MAX_WORDS
-    technical = _share(TECHNICAL if is_short else SPECIALIST, statements)
+    technical = 0.0 if is_short else _share(SPECIALIST, statements)
     if not statements or AUTHOR.search(whole) is not None or technical > NOTE_TECHNICAL_MAX:
         return [False] * len(statements)
     about = sum(is_about_person(one) and is_meant(one) for one in statements)

@@ -1,5 +1,6 @@
 """What is still to be done, and that it is done: "Renew the domain before Dec 12" is over with "Domain renewed", "Wants to
-plant a quince tree" with "Planted the quince tree". The verb must be the same, and so what it is done to. English. Pure."""
+plant a quince tree" with "Planted the quince tree". The verb must be the same, and so what it is done to. English, Spanish and
+French. Pure."""
 
 from __future__ import annotations
 
@@ -46,6 +47,19 @@ _IS_DONE: Final = re.compile(
     r"(?=\s*[.!,;]|\s*$| (?:today|yesterday|now|at last|finally|last|this|on \w+day)\b)",
     re.IGNORECASE,
 )
+_DID_ROMANCE: Final = re.compile(
+    r"(?:^|[,;–] |\. |\b[ye]t? )(?:(?:hoy|ayer|ya|por fin|aujourd[’']hui|hier|enfin),? )*"
+    r"(?:(?:he|hemos) |j[’']ai |on a |nous avons )?(?:enfin )?"
+    r"(?P<stem>[^\W\d_]{2,}?)(?P<end>ado|ido|é|amos|í|imos) (?P<what>(?:(?:al?|à|el|la|los|las|mis?|una?|le|les|mes|mon|ma|"
+    r"notre|nuestr[oa]s?|un|une|du|au) |l[’'])(?:[^.;,!?]){2,60})",
+    re.IGNORECASE,
+)
+"""Spanish and French: a participle, or a past tense, before what something is done to."""
+_INFINITIVES: Final = {
+    "ado": ("ar",), "amos": ("ar",), "ido": ("er", "ir"), "í": ("er", "ir"), "imos": ("er", "ir"), "é": ("ar", "er"),
+}  # fmt: skip
+_SPELT: Final = (("gu", "g"), ("qu", "c"))
+"""Before "é", and in the infinitive: "pagué", "pagar"."""
 _OF_PEOPLE: Final = frozenset({"called", "wrote", "replied", "answered", "texted", "phoned", "mailed", "asked", "visited"})
 """With "The bank called" nobody called the bank."""
 _NOT_YET: Final = re.compile(
@@ -59,7 +73,7 @@ _BEFORE: Final = re.compile(
 
 
 LIST_NAME: Final = re.compile(
-    r"(?:[\w-]+-)?(?:to-?dos?|tasks?|to-?do-list|task-list|backlog|action-items|next-actions|errands|chores|shopping(?:-list)?|"
+    r"(?:[\w-]+-)?(?:to-?dos?|tasks?|to-?do-list|task-list|backlog|action-items|next-(?:actions?|steps?)|nächste-schritte|próximos-pasos|errands|chores|shopping(?:-list)?|"
     r"grocer(?:ies|y-list)|aufgaben|to-?do-liste|einkaufsliste|tareas|pendientes|tâches|à-faire)"
 )
 """Names of files that list what is to be done."""
@@ -113,6 +127,10 @@ def done_in(statement: str) -> Iterator[tuple[frozenset[str], str]]:
             base = _BASE.get(verb)
             verbs = {base} if base else {verb, verb.removesuffix("d"), verb.removesuffix("ed")}
             yield frozenset(map(root, verbs)), found["what"]
+    for found in _DID_ROMANCE.finditer(statement):
+        stem, end = found["stem"].casefold(), found["end"].casefold()
+        stems = {stem, *(stem.removesuffix(said) + written for said, written in _SPELT if end == "é" and stem.endswith(said))}
+        yield frozenset(root(one + infinitive) for one in stems for infinitive in _INFINITIVES[end]), found["what"]
 
 
 def is_done(task: Task, verbs: frozenset[str]) -> bool:
