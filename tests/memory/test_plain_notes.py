@@ -236,6 +236,17 @@ def test_lines_of_ideas_say_that_they_are() -> None:
     ]  # fmt: skip
 
 
+def test_rows_of_a_table_name_their_columns() -> None:
+    text = (
+        "| Item | Bought | Price |\n| --- | --- | --- |\n| Bosch WAN282 washing machine | 2024-03-02 | 489 € |\n"
+        "| Sony A7 | 2023-11-11 | - |\n\n| Who | Likes |\n| --- | --- |\n| Ana | tea |\n"
+    )
+    assert said(text, "/memory/inventory.md") == [
+        "Inventory – Bosch WAN282 washing machine: Bought 2024-03-02 – Price 489 €", "Inventory – Sony A7: Bought 2023-11-11",
+        "Inventory – Ana: tea",
+    ]  # fmt: skip
+
+
 def test_a_title_is_told_with_what_it_stands_under() -> None:
     text = "# Reading list\n\n## Want to read\n- Seeing Like a State\n- Tiles expire after 90 days\n"
     assert said(text, "/memory/reading list.md") == [

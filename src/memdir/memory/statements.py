@@ -50,8 +50,11 @@ _LINK_ONLY: Final = re.compile(r"\s*(?:!?\[\[[^\[\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|
 """One that leads to another text, or tags: it says nothing."""
 _TABLE_HEAD_ROWS: Final = 2
 """The names of the columns, and the rule below."""
+_COLUMNS_MAX: Final = 6
 _ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<values>[^|\n]+(?:\|[^|\n]*){0,4}?)\|?\s*$")
 _KEY_VALUE: Final = re.compile(r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)(?: \([^()]{1,40}\))?(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
+_THING: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]*(?: [\w'’/.+-]+){1,5}")
+"""What a row of a table is about, a product's number included: "Bosch WAN282 washing machine"."""
 _FIELD: Final = re.compile(
     r"^(?P<key>[A-Za-z_][\w -]{0,39}?)[ \t]*:(?:[ \t]+(?P<value>\S.*)|[ \t]*\r?(?P<items>(?:\n[ \t]*-[ \t]+\S.*)+))$",
     re.MULTILINE,
@@ -186,6 +189,8 @@ class _Reader:
         self._paragraph: tuple[int, int] | None = None
         self._fence = ""
         self._rows = 0
+        self._columns: list[str] = []
+        """Names of a table's columns but the first."""
         self._is_callout = False
 
     def read(self, position: int, end: int) -> Iterator[Statement]:
@@ -257,15 +262,20 @@ class _Reader:
         self._headings.append((level, cleaned(title)))
 
     def _row(self, start: int, stop: int) -> Iterator[Statement]:
-        """Of a table of two to six columns each row behind the head is a pair; with a day before it, an item."""
+        """Of a table of two to six columns each row behind the head is a pair; with a day before it, an item. Of more than two
+        columns the names stand before the values."""
+        if self._rows == 1:
+            self._columns = [cleaned(one) for one in self._text[start:stop].strip().strip("|").split("|")[1:_COLUMNS_MAX]]
         is_data = self._rows > _TABLE_HEAD_ROWS and stop - start <= _LINE_MAX_CHARS
         found = _ROW.match(self._text, start, stop) if is_data else None
         if found is None:
             return
-        values = " – ".join(value for one in found["values"].split("|") if (value := cleaned(one)))
+        cells = [cleaned(one) for one in found["values"].split("|")]
+        called = self._columns if len(cells) == len(self._columns) > 1 else [""] * len(cells)
+        values = " – ".join(f"{name} {cell}".strip() for name, cell in zip(called, cells, strict=True) if cell.strip("-–— "))
         said = f"{cleaned(found['key'])}: {values}"
         is_dated = DAY_PREFIX.match(said) is not None and _LETTERS.search(values) is not None
-        if values and (is_dated or _is_pair(said)):
+        if values and (is_dated or _is_pair(said) or _THING.fullmatch(cleaned(found["key"])) is not None):
             yield Statement(start=start, end=stop, text=said, form="item" if is_dated else "pair", headings=self._above())
 
     def _in_fence(self, line: str) -> bool:
