@@ -22,7 +22,7 @@ _SUFFIXES: Final = {
     "audio": ("mp3", "wav", "m4a", "ogg", "opus", "flac", "aac"),
     "video": ("mp4", "mov", "mkv", "webm", "avi"),
 }
-TRANSCRIBED: Final = frozenset(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+TRANSCRIBED_SUFFIXES: Final = frozenset(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
 """Ends of names, without the dot, of files beside which a text is."""
 _KIND_OF: Final = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes}
 _SIBLING: Final = re.compile(rf"(.+)\.(?:({'|'.join(KINDS)})-transcription|({ERROR}))\.md", re.DOTALL)

@@ -75,8 +75,8 @@ AUTHOR: Final = Caseless(
     r"|\bchapter \d|\babstract\b|\bet al\b|\breferences?\b|\bhypothes[ie]s\b|\bexperiments? (?:show|were)\b"
 )
 """What an author says of their own text."""
-OF_GROUP: Final = re.compile(r"\b(?:[Ww]e|[Oo]urs?)\b")
-"""What a group does, or an author with their readers."""
+SAYS_WE: Final = re.compile(r"\b(?:[Ww]e|[Oo]urs?)\b")
+"""A group speaks, or an author for their readers, too."""
 _MARKS: Final = (
     r"https?://|\bwww\.|\b\d+\.\d+(?:\.\d|-\d|\d{2})|\b0\.\d|(?i:version|release|new in|since) v?\d+\.\d|"
     r"\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|"
@@ -110,14 +110,14 @@ _EXPLAINS: Final = re.compile(
     r"(?:E\.g\.|For example|In other words|Note that|Recall)\b|An aspect\b|(?:Let|Given) \$)|"
     r"\b(?:is|are) (?:defined|known) (?:as|by)\b|\bconsists? of\b|\brefers? to\b|\$[^$\n]*[\\^_{}][^$\n]*\$"
 )
-TO_READER: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
+SAYS_YOU: Final = re.compile(r"\b[Yy]ou(?:r|['’]re|['’]ll)?\b")
 _EXPLAINS_SHARE: Final = 1 / 3
 """Of a text's statements."""
-_EXPLAINS_FOR_EACH: Final = 3
-"""Such statements outweigh one that the writer makes of themselves."""
+_EXPLAINS_PER_OWN: Final = 3
+"""So many of them at least for each statement that the writer makes of themselves."""
 
 
-_ORDERS: Final = frozenset(
+_IMPERATIVES: Final = frozenset(
     """
     add always annotate answer ask assign automate avoid back batch build bump cache call catch change check choose clean
     close collect comment commit compare configure convert copy create cut declare define delete deploy describe design
@@ -133,23 +133,23 @@ _ORDERS: Final = frozenset(
     upload use validate verify version wait wash watch water wrap write
     """.split()  # noqa: SIM905
 )
-"""How rules and tasks begin: "Squash commits before merging"."""
-_OBJECT: Final = re.compile(
+"""Verbs with which rules and tasks begin: "Squash commits before merging"."""
+_VERB_AND_OBJECT: Final = re.compile(
     r"\w+ [a-z]{2,}s(?:,|$| (?:with|in|to|before|after|from|for|on|at|over|by|into|and|or|as|when|until)\b)"
 )
-"""Behind such a word, and not what somebody does: "Pin versions in the lock file"."""
+"""A verb and a plural: "Vet versions in the lock file", where "Ana vets versions" has a name and a verb."""
 
 
-def begins_with_order(statement: str) -> bool:
-    """Whether its first word is nobody's name, but tells what to do: a guess, where nothing else in a text shows a name."""
-    return statement.split(maxsplit=1)[0].casefold() in _ORDERS or _OBJECT.match(statement) is not None
+def begins_with_imperative(statement: str) -> bool:
+    """Whether its first word is a verb in the imperative and nobody's name: a guess, for texts in which nothing else tells."""
+    return statement.split(maxsplit=1)[0].casefold() in _IMPERATIVES or _VERB_AND_OBJECT.match(statement) is not None
 
 
 def is_explanatory(statements: Sequence[str], listed: Sequence[bool], *, first_person: int) -> bool:
     """Whether a text explains a subject and is about nobody: so many of its statements say what a thing is ("An agent which
     …", "All others are called …"), or say "you" where they are not `listed`, and few are the writer's (`first_person`)."""
     explain = sum(
-        _EXPLAINS.search(statement) is not None or (not item and TO_READER.search(statement) is not None)
+        _EXPLAINS.search(statement) is not None or (not item and SAYS_YOU.search(statement) is not None)
         for statement, item in zip(statements, listed, strict=True)
     )
-    return explain >= max(1.0, _EXPLAINS_SHARE * len(statements), _EXPLAINS_FOR_EACH * first_person)
+    return explain >= max(1.0, _EXPLAINS_SHARE * len(statements), _EXPLAINS_PER_OWN * first_person)

@@ -15,7 +15,7 @@ from typing import Final
 
 from memdir.memory.aspects import PLACES, SEVERAL_OF, aspect_of, topic_of
 from memdir.memory.assertions import OPINION, is_meant
-from memdir.memory.claims_other_languages import LANGUAGES, NAME, Language, of_record
+from memdir.memory.claims_other_languages import LANGUAGES, NAME, Language, as_sentence
 from memdir.memory.occupations import EMPLOYER, JOB, NO_LESSON
 from memdir.memory.personal_other_languages import with_ich
 from memdir.memory.relations import KIN, RELATIVES
@@ -313,8 +313,7 @@ def claim_of(statement: str) -> Claim | None:
         made = None if found is None else _claim(found, attribute, is_single=single)
         if made is not None and (made.subject == USER or _I_AM.match(statement) is None):
             return made
-    statement = with_ich(statement)
-    statement = of_record(statement)
+    statement = as_sentence(with_ich(statement))
     return next((made for one in LANGUAGES if (made := _claim_in(one, statement)) is not None), None)
 
 

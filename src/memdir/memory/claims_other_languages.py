@@ -415,10 +415,10 @@ FRENCH: Final = Language(
 LANGUAGES: Final = (GERMAN, SPANISH, FRENCH)
 
 
-_OF_RECORD: Final = re.compile(rf"(?P<name>{NAME}) – (?P<said>[^\W\d_]{{3,}} (?!–)[^:]+)$")
+_NAMED_LINE: Final = re.compile(rf"(?P<name>{NAME}) – (?P<said>[^\W\d_]{{3,}} (?!–)[^:]+)$")
 
 
-def of_record(statement: str) -> str:
+def as_sentence(statement: str) -> str:
     """A line in a file about somebody ("Jonas – Wohnt in Halle") as a sentence; others as they are."""
-    found = _OF_RECORD.match(statement)
+    found = _NAMED_LINE.match(statement)
     return statement if found is None else f"{found['name']} {found['said'][:1].lower()}{found['said'][1:]}"

@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from memdir.memory.claims import USER, claim_of
@@ -111,13 +112,14 @@ class Entities:
     def people(self) -> set[str]:
         """Who has or does what only a person does, or is a person to somebody."""
         doing = {self.named(name) for one in self._statements if (name := certain_person(one)) is not None}
-        return self._related_people() | (doing - self.projects() - {USER})
+        return self._related_people | (doing - self.projects() - {USER})
 
     def projects(self) -> set[str]:
         """What is due, or uses something, and is nobody."""
         found = {self.named(link.subject) for link in self._links if link.relation in _OF_PROJECTS}
-        return found - self._related_people() - {USER}
+        return found - self._related_people - {USER}
 
+    @cached_property
     def _related_people(self) -> set[str]:
         found = {self.named(link.subject) for link in self._links if link.relation in _OF_PERSONS}
         found |= {self.named(link.object) for link in self._links if link.relation in _PERSONS}

@@ -17,7 +17,7 @@ from memdir.memory.claims import USER, claim_of, formers_of, is_bare, says, shor
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since, written_on
 from memdir.memory.endings import endings_of, may_end, word_topics
 from memdir.memory.guard import is_for_model, is_secret
-from memdir.memory.notes import Note, holds_records, is_about_user, note_of
+from memdir.memory.notes import Note, holds_records, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends, may_replace
 from memdir.memory.references import is_reference
@@ -72,7 +72,7 @@ _VAGUE: Final = Caseless(
 _URL: Final = re.compile(r"<?https?://\S+")
 _ASIDE: Final = re.compile(r"(?<=\S) \([^()]*\)$")
 _LABEL_MAX_CHARS: Final = 40
-OF_ONESELF: Final = 0.9
+OWN_CONFIDENCE_MIN: Final = 0.9
 """Least confidence in what a file about the user says of them: who they are comes first in a profile."""
 _TITLE: Final = re.compile(
     r"[A-Z][\w'’-]*(?: (?:[A-Z\d][\w'’-]*|an?|the|of|in|on|and|or|for|to|by|at|with|from))* [A-Z][\w'’-]*"
@@ -283,8 +283,8 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
     about = claim.subject if claim is not None else subject
     if claim is None and not is_line:
         about = USER if is_first_person(said) else person_of(said, note.names) or subject
-    if about == USER and is_about_user(note.path):
-        confidence = OF_ONESELF + (1 - OF_ONESELF) * confidence
+    if about == USER and note.is_about_user:
+        confidence = OWN_CONFIDENCE_MIN + (1 - OWN_CONFIDENCE_MIN) * confidence
     if piece.speaker:
         about = piece.speaker if about == USER or about in RELATIVES else about
         said = says(piece.speaker, said)

@@ -11,7 +11,7 @@ from itertools import chain, compress
 from typing import Final, Literal
 
 from memdir.core.caseless import Caseless
-from memdir.memory.assertions import begins_with_order, is_meant
+from memdir.memory.assertions import begins_with_imperative, is_meant
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
@@ -35,7 +35,7 @@ from memdir.memory.pronouns import resolved
 from memdir.memory.references import AGENT_NAME, HEAD_CHARS, TAG_BELOW
 from memdir.memory.reports import direct
 from memdir.memory.statements import SENTENCES, Statement, statements
-from memdir.memory.tasks import LIST_NAME, LIST_TITLE, in_list
+from memdir.memory.task_lists import TASK_LIST_NAME, as_task
 from memdir.memory.turns import SELF
 
 _OWN_STEMS: Final = frozenset(
@@ -94,13 +94,15 @@ _BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]+[-*+] ")
 _SENTENCE_MIN_WORDS: Final = 4
 _LINE_MAX_WORDS: Final = 40
 """Where one says more, the text is no list of lines."""
-_MET: Final = re.compile(
+_TALK_WITH: Final = re.compile(
     r"(?:(?:Weekly|Monthly) )?(?:1 ?(?:on|:)? ?1s?|[Oo]ne on one|Call|Chat|Lunch|Coffee|Meeting|Dinner|Catch up)(?: with)?:? "
     r"(?P<name>[A-ZÀ-Þ][\w'’]+(?: [A-ZÀ-Þ][\w'’]+)?)$"
 )
-_OF_IDEAS: Final = re.compile(r"ideas|ideen|goals|resolutions|habits|bucket-?list|wish-?list")
+_IDEAS_NAME: Final = re.compile(r"ideas|ideen|goals|resolutions|habits|bucket-?list|wish-?list")
+"""Names of files whose lines are shown with what they are: "Ideas: a cold frame"."""
 _OF_NOTE_PROGRAMS: Final = re.compile(r"/(?!readme\.)[^/]+\.(?:md|markdown|org)$", re.IGNORECASE)
-_PRESENT: Final = frozenset(
+"""Of files as note programs keep them; a README is a program's as often."""
+_ATTENDEES_KEYS: Final = frozenset(
     "attendees attending present participants teilnehmer anwesend asistentes participantes présents".split()  # noqa: SIM905
 )
 """Keys of the line in minutes that says who was there."""
@@ -132,6 +134,8 @@ class Note:
     """Whether all that it says is there to be remembered, where it is short."""
     is_own: bool
     """Whether it is about the user, so that all its items are, however long it is, and whoever is named concerns them."""
+    is_about_user: bool
+    """As `is_about_user` says of its path."""
     names: frozenset[str]
     """What is a name in it, and not only the first word of a sentence."""
     members: frozenset[str]
@@ -179,7 +183,7 @@ class Note:
                 one and (item or states(text) or is_of_life(text))
                 for one, item, text in zip(personal(said, listed=all(listed)), listed, said, strict=True)
             ]
-        about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else self._met()
+        about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else self._talked_with()
         tells_of_user = any(piece.form == "pair" for piece in pieces) or any(map(is_bare, said))
         if self.is_own and self.subject == USER and tells_of_user and not any(map(is_first_person, said)):
             about = "The user"  # as agents write: "Prefers tea. He is allergic to nuts."
@@ -200,10 +204,10 @@ class Note:
         ]
         return list(compress(named, kept)), list(compress(named, passing))
 
-    def _met(self) -> str | None:
-        """Whom the user talked to, as the name of the file or its title says: "1:1 with Marta"."""
+    def _talked_with(self) -> str | None:
+        """The person whom the user talked with, by the name of the file or its title: "1:1 with Marta"."""
         titles = (_title(self.path).replace("-", " "), *(piece.headings[0] for piece in self.pieces[:1] if piece.headings))
-        return next((found["name"] for title in titles if (found := _MET.match(title)) is not None), None)
+        return next((found["name"] for title in titles if (found := _TALK_WITH.match(title)) is not None), None)
 
     def _not_for_models(self) -> list[Statement]:
         """Without what tells a model what to do or to keep, and what stands behind an order to believe nothing else, to the end
@@ -250,9 +254,9 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     journal = Journal(text)
     stated = statements(text, is_org=path.endswith(".org"), called=called)
     stated = map(_remembered, stated) if from_assistant else stated
-    is_of_tasks = LIST_NAME.fullmatch(_stem(path)) is not None
-    stated = chain.from_iterable(_listed_tasks(one) if is_of_tasks or _is_below_tasks(one) else [one] for one in stated)
-    if _OF_IDEAS.fullmatch(_stem(path)) is not None:  # in which nothing else says what the lines are
+    is_of_tasks = TASK_LIST_NAME.fullmatch(_stem(path)) is not None
+    stated = chain.from_iterable(as_task(one) if is_of_tasks or _is_below_tasks(one) else [one] for one in stated)
+    if _IDEAS_NAME.fullmatch(_stem(path)) is not None:  # in which nothing else says what the lines are
         title = (_title(path).replace("-", " ").capitalize(),)
         stated = (
             replace(one, headings=one.headings or title, form="item" if one.form == "pair" else one.form) for one in stated
@@ -271,7 +275,9 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     names = names_within(said) | {word.title() for word in subject.split()}
     has_names = is_own and not (from_assistant or is_of_tasks)
     first_words = {
-        one.split(maxsplit=1)[0] for one in said if one and has_names and not (begins_with_order(one) or is_bare_german(one))
+        one.split(maxsplit=1)[0]
+        for one in said
+        if one and has_names and not (begins_with_imperative(one) or is_bare_german(one))
     }
     is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:HEAD_CHARS]) is not None)
     if is_remembered:  # the rest is how the file is found, and of other texts the reason
@@ -288,6 +294,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
         is_record=is_record,
         is_to_keep=is_to_keep,
         is_own=is_own,
+        is_about_user=is_about_user(path),
         names=names | first_words,
         members=_members(pieces),
         called=called,
@@ -301,15 +308,7 @@ def _remembered(piece: Statement) -> Statement:
 
 
 def _is_below_tasks(piece: Statement) -> bool:
-    return piece.form == "item" and bool(piece.headings) and LIST_NAME.fullmatch(_stem(piece.headings[-1])) is not None
-
-
-def _listed_tasks(piece: Statement) -> list[Statement]:
-    """What a line of a list of tasks says is to be done, whether it has a box or not."""
-    if piece.form not in {"item", "line", "pair", "task"}:
-        return [piece]
-    what = in_list(piece.text)
-    return [] if what is None else [replace(piece, text=what, form="task", headings=piece.headings or (LIST_TITLE,))]
+    return piece.form == "item" and bool(piece.headings) and TASK_LIST_NAME.fullmatch(_stem(piece.headings[-1])) is not None
 
 
 def _members(pieces: Sequence[Statement]) -> frozenset[str]:
@@ -318,7 +317,7 @@ def _members(pieces: Sequence[Statement]) -> frozenset[str]:
     keys = {piece.key for piece in pieces if piece.key}
     if any(key.casefold() in SELF for key in keys):
         return frozenset(key for key in keys if key.casefold() in SELF or (key.istitle() and " " not in key))
-    present = " ".join(piece.text for piece in pieces if piece.key.casefold() in _PRESENT)
+    present = " ".join(piece.text for piece in pieces if piece.key.casefold() in _ATTENDEES_KEYS)
     return frozenset(keys & set(re.findall(r"[^\W\d_][\w'’.-]+", present.partition(":")[2])))
 
 
@@ -339,7 +338,7 @@ def _subject_of(path: str) -> str:
     base = _stem(name)
     if not name or is_secret(_title(name)):
         return USER
-    is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, LIST_NAME))
+    is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, TASK_LIST_NAME))
     if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", _title(name)).strip()

@@ -14,7 +14,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.aspects import MINE, NEW
-from memdir.memory.assertions import AUTHOR, OF_GROUP, SPECIALIST, TECHNICAL, TO_READER, is_explanatory, is_meant
+from memdir.memory.assertions import AUTHOR, SAYS_WE, SAYS_YOU, SPECIALIST, TECHNICAL, is_explanatory, is_meant
 from memdir.memory.change_words import NOW_IS
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
@@ -257,7 +257,7 @@ def person_of(statement: str, names: frozenset[str]) -> str | None:
 
 
 def certain_person(statement: str) -> str | None:
-    """The same of what nobody but a person is or does."""
+    """The name, in lower case, of whom a statement tells what nobody but a person is or does."""
     return _name_in(_NAMED.match(statement))
 
 
@@ -410,7 +410,7 @@ def worth_remembering(
 
 def _is_of_person(statement: str) -> bool:
     """Whether it claims an attribute of somebody, and neither speaks to a reader nor of a program or a group's work."""
-    is_theirs = all(one.search(statement) is None for one in (OF_GROUP, TO_READER, SPECIALIST))
+    is_theirs = all(one.search(statement) is None for one in (SAYS_WE, SAYS_YOU, SPECIALIST))
     return is_theirs and claim_of(statement) is not None
 
 
@@ -439,7 +439,7 @@ def personal(statements: Sequence[str], *, listed: bool) -> list[bool]:
     if listed or is_short:
         about += sum(map(_may_be_about_person, statements))
     elif not any(_is_of_person(one) or ABOUT_SPEAKER.search(one) for one in statements):
-        return [False] * len(statements)  # of other languages than English fewer attributes are known
+        return [False] * len(statements)  # ABOUT_SPEAKER: fewer attributes are known in other languages than English
     return [about >= max(1.0, PERSONAL_SHARE * len(statements))] * len(statements)
 
 

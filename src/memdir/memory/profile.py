@@ -115,7 +115,7 @@ def _without_doubles(memories: Sequence[Memory], now_ms: int) -> list[Memory]:
     return kept
 
 
-def overtaken(memories: Iterable[Memory], *, now_ms: int) -> frozenset[str]:
+def replaced_by_due_plans(memories: Iterable[Memory], *, now_ms: int) -> frozenset[str]:
     """Ids of the facts that are over since the day of a plan has come: "I live in Porto" from March on, with "I'm moving to
     Braga in March"."""
     memories = list(memories)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memdir.core.siblings import TRANSCRIBED
+from memdir.core.siblings import TRANSCRIBED_SUFFIXES
 
 AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
 """As `store.agents.files.slug` names a file."""
@@ -20,15 +20,15 @@ _REFERENCE: Final = (
 )
 _REFERENCE_FOLDER: Final = re.compile(rf"/(?:\.github|(?:\d+[-_. ]+)?(?:{_REFERENCE})(?:[ _-][0-9a-f]{{32}})?)/", re.IGNORECASE)
 _OF_PROGRAMS: Final = re.compile(
-    r"(?:AUTHORS|BUGS|CHANGE(?:LOG|S)[\d.]*|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|copyright|DCO|GOVERNANCE|HACKING|"
-    r"(?:\w+_)?LICEN[CS]E|INSTALL|LIESMICH|MAINTAIN(?:ERS|ING|ENCE)|NEWS|NOTICE|PATENTS|RELEAS(?:ES|ING)|SECURITY|SUPPORT|THANKS|"
+    r"(?:AUTHORS|BUGS|CHANGE(?:LOG|S)[\d.]*|CODE_OF_CONDUCT|CONTRIBUT(?:ING|ORS)|COPYING(?:\.LIB)?|COPYRIGHT|copyright|DCO|"
+    r"GOVERNANCE|HACKING|(?:\w+_)?LICEN[CS]E|INSTALL|LIESMICH|MAINTAIN(?:ERS|ING|ENCE)|NEWS|NOTICE|PATENTS|RELEAS(?:ES|ING)|SECURITY|SUPPORT|THANKS|"
     r"UPGRAD(?:E|ING)|(?:[Dd]ebian\.)?[Cc]hange[Ll]og|"
     r"(?:.*[_.-])?(?i:faq))(?:[.-](?:md|txt|rst|org|gz|[\dA-Z].*))?|"
     r"READ_?ME(?:\.txt|\.rst|[._-][\dA-Z].*)?|.*\.Debian(?:\.md|\.txt)?"
 )
 """Names of files that come with every program."""
 _SUFFIX: Final = re.compile(r"[^.].*\.(?P<suffix>[a-z][a-z0-9_+-]{0,9}|[A-Z]{2,5})")
-_OF_NOTES: Final = TRANSCRIBED | frozenset(
+_NOTE_SUFFIXES: Final = TRANSCRIBED_SUFFIXES | frozenset(
     """
     md markdown mdown mkd mdx qmd txt text org rst adoc asciidoc wiki textile tex rtf note notes memo journal diary
     doc docx odt pages epub htm html xhtml mht mhtml webarchive eml msg mbox ppt pptx odp xls xlsx ods key numbers vcf ics one
@@ -42,7 +42,7 @@ _OF_MANUAL: Final = re.compile(
     re.MULTILINE,
 )
 """Directives, targets and roles of reStructuredText, and badges, which programs' manuals have, and seldom somebody's notes."""
-_OF_FORTUNES: Final = re.compile(r"^%$", re.MULTILINE)
+_FORTUNE_END: Final = re.compile(r"^%$", re.MULTILINE)
 """Between sayings, as `strfile` reads them."""
 _FORTUNES_MIN: Final = 3
 TAG_BELOW: Final = r"^(?:tags?|categor(?:y|ies)):[ \t]*\r?(?:\n[ \t]*-[ \t][^\n]*){0,20}?\n[ \t]*-[ \t]+[\"'#]*"
@@ -71,7 +71,7 @@ def is_reference(text: str, path: str) -> bool:
     is_page = _OF_PAGE.search(head) is not None and _OF_AUTHOR.search(head) is not None
     name = path.rpartition("/")[2]
     of_kind = _SUFFIX.fullmatch(name)
-    is_read_by_programs = of_kind is not None and of_kind["suffix"].lower() not in _OF_NOTES
+    is_read_by_programs = of_kind is not None and of_kind["suffix"].lower() not in _NOTE_SUFFIXES
     is_named_so = _REFERENCE_FOLDER.search(path) is not None or _OF_PROGRAMS.fullmatch(name) is not None
-    is_marked_so = _OF_MANUAL.search(text) is not None or len(_OF_FORTUNES.findall(text)) >= _FORTUNES_MIN
+    is_marked_so = _OF_MANUAL.search(text) is not None or len(_FORTUNE_END.findall(text)) >= _FORTUNES_MIN
     return is_page or is_named_so or is_read_by_programs or _FROM_ELSEWHERE.search(head) is not None or is_marked_so

@@ -53,7 +53,7 @@ _TABLE_HEAD_ROWS: Final = 2
 _COLUMNS_MAX: Final = 6
 _ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<values>[^|\n]+(?:\|[^|\n]*){0,4}?)\|?\s*$")
 _KEY_VALUE: Final = re.compile(r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)(?: \([^()]{1,40}\))?(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
-_THING: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]*(?: [\w'’/.+-]+){1,5}")
+_ROW_SUBJECT: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]*(?: [\w'’/.+-]+){1,5}")
 """What a row of a table is about, a product's number included: "Bosch WAN282 washing machine"."""
 _FIELD: Final = re.compile(
     r"^(?P<key>[A-Za-z_][\w -]{0,39}?)[ \t]*:(?:[ \t]+(?P<value>\S.*)|[ \t]*\r?(?P<items>(?:\n[ \t]*-[ \t]+\S.*)+))$",
@@ -273,9 +273,10 @@ class _Reader:
         cells = [cleaned(one) for one in found["values"].split("|")]
         called = self._columns if len(cells) == len(self._columns) > 1 else [""] * len(cells)
         values = " – ".join(f"{name} {cell}".strip() for name, cell in zip(called, cells, strict=True) if cell.strip("-–— "))
-        said = f"{cleaned(found['key'])}: {values}"
+        key = cleaned(found["key"])
+        said = f"{key}: {values}"
         is_dated = DAY_PREFIX.match(said) is not None and _LETTERS.search(values) is not None
-        if values and (is_dated or _is_pair(said) or _THING.fullmatch(cleaned(found["key"])) is not None):
+        if values and (is_dated or _is_pair(said) or _ROW_SUBJECT.fullmatch(key) is not None):
             yield Statement(start=start, end=stop, text=said, form="item" if is_dated else "pair", headings=self._above())
 
     def _in_fence(self, line: str) -> bool:

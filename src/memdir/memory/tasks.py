@@ -58,8 +58,8 @@ _DID_ROMANCE: Final = re.compile(
 _INFINITIVES: Final = {
     "ado": ("ar",), "amos": ("ar",), "ido": ("er", "ir"), "í": ("er", "ir"), "imos": ("er", "ir"), "é": ("ar", "er"),
 }  # fmt: skip
-_SPELT: Final = (("gu", "g"), ("qu", "c"))
-"""Before "é", and in the infinitive: "pagué", "pagar"."""
+_SPELLINGS: Final = (("gu", "g"), ("qu", "c"))
+"""How a stem is spelt before "é", and in the infinitive: "pagué", "pagar"."""
 _OF_PEOPLE: Final = frozenset({"called", "wrote", "replied", "answered", "texted", "phoned", "mailed", "asked", "visited"})
 """With "The bank called" nobody called the bank."""
 _NOT_YET: Final = re.compile(
@@ -72,19 +72,6 @@ _BEFORE: Final = re.compile(
 )
 
 
-LIST_NAME: Final = re.compile(
-    r"(?:[\w-]+-)?(?:to-?dos?|tasks?|to-?do-list|task-list|backlog|action-items|next-(?:actions?|steps?)|nächste-schritte|próximos-pasos|errands|chores|shopping(?:-list)?|"
-    r"grocer(?:ies|y-list)|aufgaben|to-?do-liste|einkaufsliste|tareas|pendientes|tâches|à-faire)"
-)
-"""Names of files that list what is to be done."""
-LIST_TITLE: Final = "To do"
-_OF_LIST: Final = re.compile(
-    r"(?:\([A-Z]\) )?(?:\d{4}-\d\d-\d\d )?(?:[+@]\w\S* )*(?P<what>.+?)(?P<tags>(?: (?:[+@]\w\S*|(?!due:)[a-z]+:[^\s/]\S*))*)"
-)
-_DONE_IN_LIST: Final = re.compile(r"x (?:\d{4}-\d\d-\d\d )?\S")
-"""Lines of http://todotxt.org."""
-
-
 @dataclass(frozen=True, slots=True)
 class Task:
     """The root of the verb (none of who looks for something), and what it is done to. `is_order`: nothing but its form says
@@ -93,14 +80,6 @@ class Task:
     verb: str
     what: str
     is_order: bool = False
-
-
-def in_list(line: str) -> str | None:
-    """What a line of a list of tasks says is to be done, without priority, project and context; None when it is done."""
-    if _DONE_IN_LIST.match(line) is not None:
-        return None
-    found = _OF_LIST.fullmatch(line)
-    return line if found is None else found["what"].replace("due:", "due ")
 
 
 def task_of(statement: str) -> Task | None:
@@ -129,7 +108,10 @@ def done_in(statement: str) -> Iterator[tuple[frozenset[str], str]]:
             yield frozenset(map(root, verbs)), found["what"]
     for found in _DID_ROMANCE.finditer(statement):
         stem, end = found["stem"].casefold(), found["end"].casefold()
-        stems = {stem, *(stem.removesuffix(said) + written for said, written in _SPELT if end == "é" and stem.endswith(said))}
+        stems = {
+            stem,
+            *(stem.removesuffix(said) + written for said, written in _SPELLINGS if end == "é" and stem.endswith(said)),
+        }
         yield frozenset(root(one + infinitive) for one in stems for infinitive in _INFINITIVES[end]), found["what"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from memdir_bench.scale.prose import pieces
 LIVES: Final = 40
 _DOCUMENTS: Final = 3_000
 _DOCUMENT_BYTES: Final = 50_000
-_POSTED: Final = 10_000
+_POSTED_EVERY: Final = 10
 
 
 def main(args: argparse.Namespace, *, as_json: bool) -> int:
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     figures += _diaries()
     figures += [one for family in ("tuned", "held", "languages_tuned", "languages_held") for one in _changes(family)]
     figures += _prose(50 if args.quick else _DOCUMENTS)
-    figures += _posted(50 if args.quick else _POSTED)
+    figures += _posted(500 if args.quick else None)
     return {"machine": machine(), "figures": [one.as_json() for one in figures], "failed": {}}
 
 
@@ -100,27 +100,21 @@ def _changes(family: str) -> Iterator[Figure]:
         yield figure(f"{family}_{name}", some / of, "share", samples=of, spread=wilson(some, of), better="higher")
 
 
-def _prose(count: int) -> Iterator[Figure]:
+def _prose(most: int) -> Iterator[Figure]:
     """READMEs, changelogs, licences and news of packages, as if they had been put among the memories."""
-    read = facts = documents = 0
-    for path, text in islice(documentation.documents(max_bytes=_DOCUMENT_BYTES), count):
-        place = f"/memory/{path.parent.name}/{path.name.removesuffix('.gz')}"
-        found = sum(not one.is_passing for one in extract(text, place, byte_at=int))
-        read, facts, documents = read + 1, facts + found, documents + bool(found)
-    if read:
-        yield figure("prose_documents_with_facts", documents / read, "share", samples=read, note=f"{facts} facts")
+    documents = islice(documentation.documents(max_bytes=_DOCUMENT_BYTES), most)
+    placed = ((text, f"/memory/{path.parent.name}/{path.name.removesuffix('.gz')}") for path, text in documents)
+    return _with_facts("prose_documents_with_facts", placed)
 
 
-def _posted(count: int) -> Iterator[Figure]:
+def _posted(most: int | None) -> Iterator[Figure]:
     """Pieces of all of that documentation, as if a program had posted them without a place."""
-    texts = list(pieces(documentation.FOLDER))
-    read = texts[:: max(1, len(texts) // count)]
-    facts = [sum(not one.is_passing for one in extract(text, "", byte_at=int)) for text in read]
-    if read:
-        yield figure(
-            "posted_documents_with_facts",
-            sum(map(bool, facts)) / len(read),
-            "share",
-            samples=len(read),
-            note=f"{sum(facts)} facts",
-        )
+    texts = islice(pieces(documentation.FOLDER), 0, most, _POSTED_EVERY)
+    return _with_facts("posted_documents_with_facts", ((text, "") for text in texts))
+
+
+def _with_facts(name: str, documents: Iterable[tuple[str, str]]) -> Iterator[Figure]:
+    """The share of texts, each with its path, that bring a fact."""
+    facts = [sum(not one.is_passing for one in extract(text, path, byte_at=int)) for text, path in documents]
+    if facts:
+        yield figure(name, sum(map(bool, facts)) / len(facts), "share", samples=len(facts), note=f"{sum(facts)} facts")

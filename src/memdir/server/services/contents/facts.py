@@ -11,7 +11,7 @@ from memdir.api import facts as wire
 from memdir.core.clock import iso_ms
 from memdir.memory.claims import claim_of
 from memdir.memory.entities import Entities, subject_of
-from memdir.memory.profile import overtaken
+from memdir.memory.profile import replaced_by_due_plans
 from memdir.memory.questions import attribute_of, attributes_asked
 from memdir.retrieval.types import SearchQuery
 from memdir.server.engine import Engine
@@ -38,7 +38,7 @@ def find(caller: Caller, engine: Engine, wanted: wire.FactsQuery) -> wire.Facts:
     held = _held(caller, container, wanted.at)
     if wanted.q is not None:
         now_ms = caller.store.now_ms() if wanted.at is None else _ms(wanted.at)
-        former = overtaken(held.values(), now_ms=now_ms)
+        former = replaced_by_due_plans(held.values(), now_ms=now_ms)
         held = {memory_id: memory for memory_id, memory in held.items() if memory_id not in former}
     entities = Entities(held.values()) if wanted.q or wanted.subject else Entities(())
     scores = None if wanted.q is None else _scores(caller, engine, container, wanted, held, entities)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from memdir.memory.profile import overtaken
+from memdir.memory.profile import replaced_by_due_plans
 from memdir.retrieval.types import Hit, SearchQuery
 from memdir.server.engine import Engine
 from memdir.server.http.access import Caller
@@ -67,7 +67,7 @@ def recalled(
         source = sources.get(memory.document_id or "")
         if is_inside(source, scope) and fits(condition, metadata_of(memory, source)):
             made.append(Recalled(memory=memory, score=one.score, source=source))
-    former = overtaken((one.memory for one in made), now_ms=caller.store.now_ms())
+    former = replaced_by_due_plans((one.memory for one in made), now_ms=caller.store.now_ms())
     return [one for one in made if one.memory.id not in former][:limit]
 
 
