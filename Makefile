@@ -1,7 +1,8 @@
 # Everything a person or a CI job does with a checkout. `make setup` once; every target runs it first (a stamp makes it quick).
 PYTHON_BIN := .venv/bin/python
 CODE := src bench tests scripts
-PYTEST_WORKERS ?= 4
+# One more than there are processors: tests wait for other processes now and then. Each takes up to 1 GiB with its servers.
+PYTEST_WORKERS ?= $(shell n=$$(nproc); echo $$((n < 8 ? n + 1 : 8)))
 PYTEST_FLAGS ?=
 # In the order in which they stand: by the number of their tests the slow files, which have few, would come last.
 PYTEST = $(PYTHON_BIN) -m pytest -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 1

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ class Shell:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("MEMDIR_")},
             "MEMDIR_HOME": str(home),
+            "MEMDIR_MODELS_DIR": os.environ["MEMDIR_MODELS_DIR"],
         }
 
     def command(self, *arguments: str) -> list[str]:
@@ -51,16 +53,31 @@ class Shell:
         return json.loads(self.run(*arguments, "--json").stdout)
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
+@contextmanager
+def private_home() -> Iterator[Path]:
+    """A home with a short name; the server that is started in it ends with it."""
     home = Path(tempfile.mkdtemp(prefix="md-"))
-    made = Shell(home, tmp_path)
+    try:
+        yield home
+    finally:
+        Shell(home, home).run("server", "stop")
+        shutil.rmtree(home)
+
+
+@contextmanager
+def users_shell(home: Path, cwd: Path) -> Iterator[Shell]:
+    """What was mounted in it is unmounted in the end."""
+    made = Shell(home, cwd)
     yield made
     for row in made.json("list"):
         made.run("unmount", row["path"], "--force")
-    made.run("server", "stop")
     assert made.json("list") == []
-    shutil.rmtree(home)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with private_home() as home, users_shell(home, tmp_path) as made:
+        yield made
 
 
 def mountpoints() -> set[str]:

@@ -8,7 +8,6 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -299,15 +298,21 @@ def test_this_users_own_server_may_speak_tls(
 # end to end
 
 
-@pytest.mark.mount
-def test_a_mount_of_a_server_elsewhere(shell: Shell, remote: ServerProcess, pem: Certificates) -> None:
-    """The key reaches neither arguments nor environments nor logs of any process."""
-    name = f"far-{os.getpid()}"
+def login(shell: Shell, server: ServerProcess, *options: str) -> None:
     done = subprocess.run(
-        shell.command("login", remote.url, "--ca-file", str(pem.ca)), env=shell.environment, input=remote.key + "\n",
+        shell.command("login", server.url, *options), env=shell.environment, input=server.key + "\n",
         capture_output=True, text=True, timeout=120, check=False, cwd=shell.cwd,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.mount
+def test_a_mount_of_a_server_elsewhere(
+    shell: Shell, remote: ServerProcess, sqlite_server: ServerProcess, pem: Certificates
+) -> None:
+    """The key reaches neither arguments nor environments nor logs of any process."""
+    name = f"far-{os.getpid()}"
+    login(shell, remote, "--ca-file", str(pem.ca))
     shell.ok("mount", name)
     (shell.cwd / name / "note.md").write_text("the ferry leaves at nine\n")
     shell.ok("sync", name, "--wait")
@@ -320,13 +325,15 @@ def test_a_mount_of_a_server_elsewhere(shell: Shell, remote: ServerProcess, pem:
         assert remote.key.encode() not in Path(f"/proc/{pid}/{file}").read_bytes()
     shell.ok("logout")
     (shell.cwd / name / "later.md").write_text("it stays with the server that it was mounted with\n")
-    seen = threading.Event()
+    shell.ok("sync", name, "--wait")
+    login(shell, sqlite_server)
+    (shell.cwd / name / "latest.md").write_text("also when its user logs in elsewhere\n")
+    shell.ok("sync", name, "--wait")
     with remote.client() as client:
-        for _ in range(400):
-            if client.get("/v1/files/later.md", params={"containerTag": name}).status_code == 200:
-                seen.set()
-                break
-            seen.wait(0.1)
+        there = client.get("/v1/files", params={"containerTag": name}).json()["entries"]
+    assert {file["path"] for file in there} >= {"/note.md", "/later.md", "/latest.md"}
+    with sqlite_server.client() as client:
+        assert client.get("/v1/files", params={"containerTag": name}).json()["entries"] == []
     shell.ok("unmount", name, "--force")
     logs: list[Any] = [file for file in shell.home.rglob("*.log*") if file.is_file()]
     assert all(remote.key not in file.read_text(errors="replace") for file in logs)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +16,24 @@ import pytest
 from memdir_bench.ingest import documents
 from memdir_bench.ingest.documents import KINDS, SPOKEN
 from memdir_bench.ingest.phrases import PHRASE
-from tests.cli.test_end_to_end import Shell, shell
+from tests.cli.test_end_to_end import Shell, private_home, users_shell
 
-__all__ = ["shell"]
 pytestmark = pytest.mark.mount
 
 WAIT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """One server for all of these tests; each has memories of its own."""
+    with private_home() as made:
+        yield made
+
+
+@pytest.fixture
+def shell(home: Path, tmp_path: Path) -> Iterator[Shell]:
+    with users_shell(home, tmp_path) as made:
+        yield made
 
 
 def until(true: Callable[[], bool], what: str) -> None:
@@ -39,7 +51,7 @@ def mounted(shell: Shell, name: str, folder: str, *options: str) -> Path:
 
 @pytest.mark.promise("extract.found")
 def test_one_file_of_each_kind_is_found_and_read(shell: Shell) -> None:
-    mount = mounted(shell, "notes", "m")
+    mount = mounted(shell, "kinds", "m")
     for kind in KINDS:
         (mount / kind.name).write_bytes(kind.make())
     (mount / "memo.wav").write_bytes(documents.speech())
@@ -73,7 +85,7 @@ def test_one_file_of_each_kind_is_found_and_read(shell: Shell) -> None:
 
 @pytest.mark.promise("extract.siblings")
 def test_a_sibling_follows_its_file_on_every_mount(shell: Shell) -> None:
-    first, second = mounted(shell, "notes", "a"), mounted(shell, "notes", "b")
+    first, second = mounted(shell, "follows", "a"), mounted(shell, "follows", "b")
     (first / "river.pdf").write_bytes(documents.pdf())
     name = "river.pdf.pdf-transcription.md"
     for mount in (first, second):
@@ -113,7 +125,7 @@ def test_a_sibling_follows_its_file_on_every_mount(shell: Shell) -> None:
 
 
 def test_git_takes_no_text_for_a_new_file(shell: Shell) -> None:
-    mount = mounted(shell, "notes", "m")
+    mount = mounted(shell, "git", "m")
     work = mount / "project" / "docs"
     work.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(mount / "project")], check=True)
@@ -132,7 +144,7 @@ def test_git_takes_no_text_for_a_new_file(shell: Shell) -> None:
 
 @pytest.mark.promise("extract.siblings")
 def test_an_exact_search_looks_into_the_texts_as_grep_does_with_and_without_a_server(shell: Shell) -> None:
-    mount = mounted(shell, "notes", "m")
+    mount = mounted(shell, "exact", "m")
     (mount / "work").mkdir()
     (mount / "work" / "river.pdf").write_bytes(documents.pdf())
     (mount / "letter.docx").write_bytes(documents.docx())
@@ -150,9 +162,9 @@ def test_an_exact_search_looks_into_the_texts_as_grep_does_with_and_without_a_se
     assert len(as_grep_does()) == 3
     assert shell.ok("grep", "-F", PHRASE, str(text)) == shell.ok("grep", "-F", PHRASE, str(mount / "work" / "river.pdf"))
     assert shell.ok("grep", "-F", "-l", PHRASE, str(mount / "work")) == f"{text}\n"
-    of_the_server = shell.ok("grep", "-F", "--container", "notes", PHRASE).splitlines()
+    of_the_server = shell.ok("grep", "-F", "--container", "exact", PHRASE).splitlines()
     assert [line.split(":")[0] for line in of_the_server] == ["/plain.md", "/letter.docx", "/work/river.pdf"]
-    assert shell.ok("grep", "-F", "-l", "--container", "notes", PHRASE, "work/").splitlines() == ["/work/river.pdf"]
+    assert shell.ok("grep", "-F", "-l", "--container", "exact", PHRASE, "work/").splitlines() == ["/work/river.pdf"]
     (mount / "locked.pdf").write_bytes(documents.encrypted_pdf())
     until((mount / "locked.pdf.error.md").exists, "no reason")
     assert shell.ok("grep", "-F", "-l", 'source: "river.pdf"', str(mount)) == f"{text}\n", "its own lines are of the mount"
@@ -167,14 +179,14 @@ def test_an_exact_search_looks_into_the_texts_as_grep_does_with_and_without_a_se
 
 
 def test_a_mount_may_be_without_them(shell: Shell) -> None:
-    mount = mounted(shell, "notes", "m", "--no-siblings")
+    mount = mounted(shell, "without", "m", "--no-siblings")
     (mount / "river.pdf").write_bytes(documents.pdf())
     until(lambda: PHRASE in shell.run("grep", "heron at the weir", str(mount)).stdout, "not found")
     assert sorted(os.listdir(mount)) == ["profile.md", "river.pdf"]
 
 
 def test_a_copy_of_a_text_beside_a_file_is_never_synced_and_what_somebody_wrote_is(shell: Shell) -> None:
-    first, second = mounted(shell, "notes", "a"), mounted(shell, "notes", "b")
+    first, second = mounted(shell, "copies", "a"), mounted(shell, "copies", "b")
     (first / "kept.pdf.pdf-transcription.md").write_text('---\nsource: "kept.pdf"\nkind: "pdf"\n---\n\ncopied from elsewhere\n')
     (first / "scan.pdf.pdf-transcription.md").write_text("# What I could make out\n")
     (first / "river.pdf").write_bytes(documents.pdf())
@@ -190,7 +202,7 @@ def test_a_copy_of_a_text_beside_a_file_is_never_synced_and_what_somebody_wrote_
 
 
 def test_texts_are_there_without_the_server(shell: Shell) -> None:
-    mount = mounted(shell, "notes", "m")
+    mount = mounted(shell, "offline", "m")
     (mount / "river.pdf").write_bytes(documents.pdf())
     sibling = mount / "river.pdf.pdf-transcription.md"
     until(sibling.exists, "no text")
@@ -198,7 +210,7 @@ def test_texts_are_there_without_the_server(shell: Shell) -> None:
     shell.ok("server", "stop")
     shell.environment["MEMDIR_SERVER_URL"] = "http://127.0.0.1:9"
     shell.environment["MEMDIR_API_KEY"] = "none"
-    shell.ok("mount", "notes", "--path", "m")
+    shell.ok("mount", "offline", "--path", "m")
     until(sibling.exists, "no text after a new start")
     assert PHRASE in sibling.read_text()
     del shell.environment["MEMDIR_SERVER_URL"], shell.environment["MEMDIR_API_KEY"]

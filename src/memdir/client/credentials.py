@@ -65,6 +65,15 @@ def configured(paths: AppPaths) -> Credentials | None:
     return None
 
 
+def refreshed(before: Credentials) -> Credentials:
+    """What a process that stays with its server goes on with: a new key for that server, where the file holds one by now, and
+    `before` where the file is gone (`memdir logout`) or names another server (`memdir login` to that)."""
+    if not before.file or not os.path.exists(before.file):
+        return before
+    found = _read(Path(before.file), before.source)
+    return found if found.url == before.url else before
+
+
 def stamp(paths: AppPaths) -> tuple[object, ...]:
     """Another value when the files that a key is read from were changed. Costs a few calls of stat."""
     named = os.environ.get(ENV_FILE, "").strip()

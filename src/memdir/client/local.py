@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from memdir.client.credentials import ENV_KEY, configured
+from memdir.client.credentials import ENV_KEY, Credentials, configured
 from memdir.core.background import start_background
 from memdir.core.errors import BusyError, MemdirError, UsageError
 from memdir.core.filelock import locked_file
@@ -64,8 +64,11 @@ class ServerInfo:
 def configured_server(paths: AppPaths) -> ServerInfo | None:
     """The server that flag, environment, project or user name; no local server is started then."""
     found = configured(paths)
-    if found is None:
-        return None
+    return None if found is None else server_elsewhere(found)
+
+
+def server_elsewhere(found: Credentials) -> ServerInfo:
+    """The server that credentials name, as the one to speak to."""
     return ServerInfo(url=found.url, pid=0, data_dir="", version="", api_key=found.api_key, ca_file=found.ca_file)
 
 

@@ -20,6 +20,7 @@ from memdir.daemon.waiting_readers import LateContents
 from memdir.fs.views import ProfileFolder, ProfileView, SiblingVfs, is_virtual, read_pages
 
 if TYPE_CHECKING:
+    from memdir.client.credentials import Credentials
     from memdir.client.local import ServerInfo
     from memdir.client.remote import Remote
     from memdir.fs.source import ContentSource
@@ -59,6 +60,8 @@ class Syncing:
         """`on_memory_paths` keeps what the server has still to be told (None: nothing) for the next start. `server`: default,
         the configured one, or the local one, which is started."""
         self._server = server
+        self._credentials: Credentials | None = None
+        """Of the server elsewhere that the mount stays with, once it is known; None with the local one."""
         self._paths = paths
         self._record = record
         self._tree = tree
@@ -125,14 +128,13 @@ class Syncing:
         loops of a mount alone do not, or nobody could stop it. True when it had to be started, and answers; OfflineError when
         it could not be started."""
         from memdir.client.errors import OfflineError
-        from memdir.client.local import configured_server, hanging_pid, running_server
+        from memdir.client.local import hanging_pid, running_server
 
         engine = self._engine
         try:
             away = (
                 engine is not None
-                and self._server is None
-                and configured_server(self._paths) is None
+                and self._elsewhere() is None
                 and running_server(self._paths) is None
                 and hanging_pid(self._paths) is None
             )
@@ -231,8 +233,9 @@ class Syncing:
         when somebody asked for what needs it; not by the loops alone when somebody stopped it."""
         from memdir.client.local import ensure_server, hanging_pid, running_server
 
-        if self._server is not None:
-            return self._spoken(self._server)
+        elsewhere = self._elsewhere()
+        if elsewhere is not None:
+            return self._spoken(elsewhere)
         with self._connecting:
             crashed = self._paths.server_state_file.exists()
             hanging = hanging_pid(self._paths) if crashed and self._server_started else None
@@ -249,6 +252,18 @@ class Syncing:
             if found is None:
                 raise MemdirError("the local server is stopped", hint="a search or `memdir sync` starts it again")
             return self._spoken(found)
+
+    def _elsewhere(self) -> ServerInfo | None:
+        """The server that was given, or that the mount was made with, whatever its user logs in to later; None for the local
+        one."""
+        from memdir.client.credentials import configured, refreshed
+        from memdir.client.local import server_elsewhere
+
+        if self._server is not None:
+            return self._server
+        known = self._credentials
+        self._credentials = found = configured(self._paths) if known is None else refreshed(known)
+        return None if found is None else server_elsewhere(found)
 
     def _spoken(self, server: ServerInfo) -> Remote:
         from memdir.client.http import Client
