@@ -264,3 +264,16 @@ def test_a_memory_bank_is_kept_whole_and_its_next_steps_are_tasks() -> None:
     assert [(one.kind, one.text) for one in facts(active, "/memory/memory-bank/activeContext.md")] == [
         ("dynamic", "Active Context – Next Steps: Ask Lena for the icons"), ("static", "MBTiles are opened read-only"),
     ]  # fmt: skip
+
+
+def test_lines_with_names_and_pairs_of_two_sentences_are_lines_like_others() -> None:
+    text = (
+        "# House stuff\n\nLiving room paint is Farrow & Ball Skimming Stone.\nSpare key is with Marlene at number 12.\n"
+        "Landlord: Herr Wendt. He only answers texts.\n"
+    )
+    assert said(text, "/memory/house.md") == [
+        "Living room paint is Farrow & Ball Skimming Stone.", "Spare key is with Marlene at number 12.",
+        "House – Landlord: Herr Wendt. He only answers texts.",
+    ]  # fmt: skip
+    reminders = "- Ask Nuno about the boat\n- The ferry leaves at nine\n"
+    assert said(reminders, "/memory/trip.md") == ["Trip – Ask Nuno about the boat", "Trip – The ferry leaves at nine"]

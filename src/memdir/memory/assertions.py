@@ -19,8 +19,8 @@ _PREDICATE: Final = (
 """What follows "is" and "does" in a statement without a subject ("Is allergic to nuts"), and in no question."""
 _NOT_MEANT: Final = re.compile(
     r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|"
-    rf"imagine|should|would|could|can(?!['’]t\b)|do|(?:does|did|is)(?! {_PREDICATE})|are|what|who|why|how|when|where|whether|"
-    r"ask|remind)\b|"
+    rf"imagine|should(?! (?:always|never)\b)|would|could|can(?!['’]t\b)|do(?! not\b)|(?:does|did|is)(?! {_PREDICATE})|are|what|"
+    r"who|why|how|when|where|whether)\b|"
     r"\b(?:(?<!that )(?<!which )(?<!who )(?<!user )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|"
     r"dream(?:ed|t)? (?:of|that)|wish|if "
     r"only|one day|someday|(?<!get )(?<!ting )(?<!got )(?<!am )used to|(?:almost|nearly) (?:\w+ed|bought|left|quit|took|got|"
@@ -29,6 +29,10 @@ _NOT_MEANT: Final = re.compile(
     re.IGNORECASE,
 )
 """Asked, supposed, a clause of a licence, or no longer so."""
+_RULE: Final = re.compile(
+    r"(?:if|when(?:ever)?|where(?:ver)?|once|unless|in case)\b[^?,:]{2,80}, (?:then |please )?(?=\w)", re.IGNORECASE
+)
+"""Before what is to be done then: "When in doubt, ask"."""
 _OTHERS: Final = re.compile(
     r"\baccording to\b|\b(?:the|an?|this|that|some|one) (?:article|brochure|leaflet|newspaper|novel|film|movie|book|story|"
     r"study|paper|author|show|song|advert\w*|rumou?r|legend|character)\b[^.]*\b(?:says?|said|claims?|writes?|tells?|shows?|"
@@ -94,8 +98,10 @@ person's own work, too, and count in longer texts only."""
 
 
 def is_meant(statement: str) -> bool:
-    """Whether it says that something is so, now, and not what others say."""
-    if _NOT_MEANT.search(statement) or _OTHERS.search(statement) or _QUOTED.match(statement):
+    """Whether it says that something is so, now, or is to be done, and not what others say."""
+    rule = _RULE.match(statement)
+    is_rule = rule is not None and begins_with_imperative(statement[rule.end() :])
+    if (not is_rule and _NOT_MEANT.search(statement)) or _OTHERS.search(statement) or _QUOTED.match(statement):
         return False
     reported = _REPORTED.match(statement)
     if reported is not None and TRUSTED.isdisjoint(reported["who"].casefold().split()):
@@ -117,11 +123,13 @@ _EXPLAINS_PER_OWN: Final = 3
 """So many of them at least for each statement that the writer makes of themselves."""
 
 
+_SENTENCE_MIN_WORDS: Final = 4
+_IS_SO: Final = re.compile(r" (?:is|are|was|were|has|have) ")
 _IMPERATIVES: Final = frozenset(
     """
     add always annotate answer ask assign automate avoid back batch build bump cache call catch change check choose clean
     close collect comment commit compare configure convert copy create cut declare define delete deploy describe design
-    disable do document download drop edit enable encrypt ensure escape expect explain export extract fail feed fetch
+    disable do document don't download drop edit enable encrypt ensure escape expect explain export extract fail feed fetch
     finish fix follow format generate get give group handle hash hide hold ignore implement import include indent inject
     install invite isolate keep label lead leave limit link lint list load localize log look maintain make measure merge
     migrate minimize mock monitor move name never note only open optimize order organize outline pack paginate parse pass
@@ -153,3 +161,10 @@ def is_explanatory(statements: Sequence[str], listed: Sequence[bool], *, first_p
         for statement, item in zip(statements, listed, strict=True)
     )
     return explain >= max(1.0, _EXPLAINS_SHARE * len(statements), _EXPLAINS_PER_OWN * first_person)
+
+
+def is_sentence(line: str) -> bool:
+    """Whether a line says something, and is no name, title, address or number."""
+    words = [plain for word in line.split() if (plain := word.lstrip("(\"'“")) and plain[0].isalpha()]
+    small = sum(word[:1].islower() for word in words)
+    return 2 * small >= max(len(words), _SENTENCE_MIN_WORDS) or _IS_SO.search(line) is not None

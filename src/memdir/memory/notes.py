@@ -11,7 +11,7 @@ from itertools import chain, compress
 from typing import Final, Literal
 
 from memdir.core.caseless import Caseless
-from memdir.memory.assertions import begins_with_imperative, is_meant
+from memdir.memory.assertions import begins_with_imperative, is_meant, is_sentence
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
@@ -91,7 +91,8 @@ _TO_AGENT: Final = re.compile(
 _OF_USER: Final = re.compile(r"(?:The )?[Uu]ser(?:['’]s)? (?=[a-z])")
 _OF_WRITER: Final = re.compile(r"(?:I|My)\b")
 _BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]+[-*+] ")
-_SENTENCE_MIN_WORDS: Final = 4
+_YOU_MUST: Final = re.compile(r"(?:^|(?<=[:,] ))YOU MUST\b")
+"""So people stress rules in what they write for their agents."""
 _LINE_MAX_WORDS: Final = 40
 """Where one says more, the text is no list of lines."""
 _TALK_WITH: Final = re.compile(
@@ -235,7 +236,7 @@ class Note:
                 piece.form == "line"
                 and are_lines
                 and (self.is_own or not self.is_of_day(piece))
-                and (self.is_own or _is_sentence(one))
+                and (self.is_own or is_sentence(one))
                 and not (at == 0 and is_titled and _stands_alone(self.text, piece))
             )
             for at, (piece, one) in enumerate(zip(pieces, said, strict=True))
@@ -271,6 +272,8 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
         or any(map(_TO_KEEP.search, titles))
     )
     is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
+    if is_own:
+        pieces = tuple(replace(one, text=_YOU_MUST.sub("must", one.text)) for one in pieces)
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
     has_names = is_own and not (from_assistant or is_of_tasks)
@@ -398,12 +401,6 @@ def _stands_alone(text: str, piece: Statement) -> bool:
     """Whether an empty line follows, or nothing."""
     rest = text[piece.end :]
     return not rest.strip() or rest.lstrip(" \t\r").startswith(("\n\n", "\n\r\n"))
-
-
-def _is_sentence(said: str) -> bool:
-    """Whether a line says something, and is no name, title, address or number."""
-    words = [plain for word in said.split() if (plain := word.lstrip("(\"'“")) and plain[0].isalpha()]
-    return 2 * sum(word[:1].islower() for word in words) >= max(len(words), _SENTENCE_MIN_WORDS)
 
 
 def _with_names(text: str, pieces: Sequence[Statement], about: str | None, called: frozenset[str]) -> list[Statement]:

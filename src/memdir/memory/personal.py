@@ -195,7 +195,7 @@ _NO_NAMES: Final = frozenset(
     into if when while where which who what how why some many most several all both each every any no not one two three
     such other others another here however thus also although because since after before during under over between among
     more less few new users user people students authors researchers scientists users' everybody everyone somebody
-    someone nobody anybody figure table section chapter part name
+    someone nobody anybody nothing whoever figure table section chapter part name
     nutzer benutzer usuario usuaria utilisateur
     """.split()  # noqa: SIM905
 )

@@ -377,6 +377,8 @@ def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> It
         lead = len(line) - len(line.lstrip())
         whole = [(position + lead, position + len(line.rstrip()))]
         spans = whole if are_definitions else list(sentences(text, position, position + len(line)))
+        if len(spans) > 1 and _is_pair(text[spans[0][0] : spans[0][1]]):
+            spans = whole  # "Landlord: Herr Wendt. He only answers texts."
         for first, last in spans:
             is_pair = len(spans) == 1 and _is_pair(text[first:last])
             form = "pair" if is_pair else "sentence" if are_definitions else "line"
