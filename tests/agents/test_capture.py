@@ -146,6 +146,20 @@ def test_orders_secrets_quotations_code_and_what_others_wrote_are_no_candidates(
 # --- into the inbox ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("said", "is_rule"),
+    [
+        ("Do not use mocks in this repo, ever.", True),
+        ("When you touch the schema, always regenerate the client.", True),
+        ("Whenever you touch the schema, regenerate the client.", True),
+        ("Do we always use mocks in this repo", False),
+        ("When do we always release from this repo", False),
+    ],
+)
+def test_a_rule_may_begin_like_a_question(said: str, is_rule: bool) -> None:
+    assert [one.content for one in candidates([Turn(kind=USER, text=said)])] == [said] * is_rule
+
+
 @pytest.mark.promise("agent.capture")
 def test_a_session_is_read_as_it_grows_and_what_was_dropped_does_not_come_back(memories: AgentMemories, tmp_path: Path) -> None:
     file = tmp_path / "s.jsonl"

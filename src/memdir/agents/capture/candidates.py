@@ -68,8 +68,8 @@ _CODE: Final = re.compile(
 )
 _LINE: Final = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])?\s*(\S.*)")
 _QUESTION: Final = re.compile(
-    r"\?|^(?:can|could|would|will|should|shall|do|does|did|is|are|was|were|has|have|what|which|who|why|how|when|where|"
-    r"whether)\b(?!.*\b(?:is|are|have to|has to|must) (?:always|never|only)\b)",
+    r"\?|^(?:can|could|would|will|should|shall|do(?! not\b)|does|did|is|are|was|were|has|have|what|which|who|why|how|"
+    r"(?:when|where)(?! [^,]{2,60}, )|whether)\b(?!.*\b(?:is|are|have to|has to|must) (?:always|never|only)\b)",
     re.IGNORECASE,
 )
 _DOUBT: Final = re.compile(
@@ -103,7 +103,7 @@ _DECIDED: Final = (
     r"\b(?:decided|agreed|settled on|off the table|signed off|postponed|feature freeze|will publish|drop support)\b"
 )
 _LASTING: Final = (
-    (2.0, r"\b(?:always|never|ever|every(?: \w+)?|from now on|in general|by default|each time)\b"),
+    (2.0, r"\b(?:always|never|ever|every(?: \w+)?|whenever|from now on|in general|by default|each time)\b"),
     (2.0, _PREFERRED),
     (2.5, (
         r"\bwe (?:all )?(?:always|never|only|do not|don['’]t|stay|use|prefer|organi[sz]e|keep|have the|got rid of|"
