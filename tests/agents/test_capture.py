@@ -143,9 +143,6 @@ def test_orders_secrets_quotations_code_and_what_others_wrote_are_no_candidates(
     assert candidates([turn]) == []
 
 
-# --- into the inbox ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("said", "is_rule"),
     [
@@ -158,6 +155,9 @@ def test_orders_secrets_quotations_code_and_what_others_wrote_are_no_candidates(
 )
 def test_a_rule_may_begin_like_a_question(said: str, is_rule: bool) -> None:
     assert [one.content for one in candidates([Turn(kind=USER, text=said)])] == [said] * is_rule
+
+
+# --- into the inbox ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.promise("agent.capture")

@@ -270,3 +270,14 @@ def test_rules_that_say_when_and_what_not_to_do_are_kept() -> None:
     assert subjects("- Whoever breaks main fixes main\n- Nothing ships untested\n", "/memory/CLAUDE.md") == {
         "Whoever breaks main fixes main": "user", "Nothing ships untested": "user",
     }  # fmt: skip
+
+
+def test_in_notes_of_a_project_she_is_who_was_named_before_and_never_the_project() -> None:
+    text = "Known people:\n\n- Silke wants one line per file\n- She dislikes progress bars\n\nShe lives in Graz.\n"
+    for path in ("/memory/projects/heron/notes.md", "/memory/projects/heron.md"):
+        found = subjects(text, path)
+        assert found["Silke dislikes progress bars"] == "silke"
+        assert "Heron lives in Graz." not in found
+    assert subjects("- Cuando cambies el esquema, regenera el cliente\n- En cas de doute, demande\n", "/memory/CLAUDE.md") == {
+        "Cuando cambies el esquema, regenera el cliente": "user", "En cas de doute, demande": "user",
+    }  # fmt: skip

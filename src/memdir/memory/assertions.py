@@ -18,7 +18,7 @@ _PREDICATE: Final = (
 )
 """What follows "is" and "does" in a statement without a subject ("Is allergic to nuts"), and in no question."""
 _NOT_MEANT: Final = re.compile(
-    r"\?\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|"
+    r"[?:]\s*$|^\([a-z]\) |^(?![\w ’']{1,40}: \S|(?:when|where)\b[^?]{3,80}, (?:I|we|my)\b)(?:if|maybe|perhaps|suppose|"
     rf"imagine|should(?! (?:always|never)\b)|would|could|can(?!['’]t\b)|do(?! not\b)|(?:does|did|is)(?! {_PREDICATE})|are|what|"
     r"who|why|how|when|where|whether)\b|"
     r"\b(?:(?<!that )(?<!which )(?<!who )(?<!user )would|might|maybe|perhaps|wonder|no idea|not sure|pretend|"

@@ -90,7 +90,7 @@ _TO_AGENT: Final = re.compile(
 )
 _OF_USER: Final = re.compile(r"(?:The )?[Uu]ser(?:['’]s)? (?=[a-z])")
 _OF_WRITER: Final = re.compile(r"(?:I|My)\b")
-_BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]+[-*+] ")
+_BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]*[-*+] ")
 _YOU_MUST: Final = re.compile(r"(?:^|(?<=[:,] ))YOU MUST\b")
 """So people stress rules in what they write for their agents."""
 _LINE_MAX_WORDS: Final = 40
@@ -185,6 +185,7 @@ class Note:
                 for one, item, text in zip(personal(said, listed=all(listed)), listed, said, strict=True)
             ]
         about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else self._talked_with()
+        about = None if kind_of_subject(self.path, self.subject) == "project" else about  # which is nobody's "she"
         tells_of_user = any(piece.form == "pair" for piece in pieces) or any(map(is_bare, said))
         if self.is_own and self.subject == USER and tells_of_user and not any(map(is_first_person, said)):
             about = "The user"  # as agents write: "Prefers tea. He is allergic to nuts."

@@ -196,7 +196,7 @@ _NO_NAMES: Final = frozenset(
     such other others another here however thus also although because since after before during under over between among
     more less few new users user people students authors researchers scientists users' everybody everyone somebody
     someone nobody anybody nothing whoever figure table section chapter part name
-    nutzer benutzer usuario usuaria utilisateur
+    nutzer benutzer usuario usuaria utilisateur wenn falls sobald bei im cuando donde quand lorsque en
     """.split()  # noqa: SIM905
 )
 """How sentences begin that no person's name begins."""

@@ -14,6 +14,11 @@ _FULL_NAME: Final = re.compile(
     r"^(?:(?:My|Our) [a-z][\w-]*(?: [a-z][\w-]*)? )?"
     r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)+) (?:is|was|has|works|lives|moved|called|joined|likes|and I)\b"
 )
+_DOES: Final = re.compile(
+    r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)?) (?:wants|asked|knows|thinks|hates|loves|dislikes|decides|"
+    r"decided|left|quit|joined|married|told|said|agreed|promised|hopes|plans)\b"
+)
+"""What people do."""
 _MET: Final = re.compile(
     r"(?:(?:Met|Saw|Called|Visited|Rang|Phoned)|(?:(?:Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Meeting|1:1|Catch-up|Walk|Talked|"
     r"Spoke|Chatted|Talk|Chat) (?:with|to)))(?: (?:up )?with)? (?P<name>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})(?! and\b|,)"
@@ -64,7 +69,7 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str |
 
 def _named(statement: str) -> tuple[str | None, str | None]:
     """The one person a statement is about, and the pronoun when it tells."""
-    names = {found["name"] for rule in (_FULL_NAME, _MET) if (found := rule.match(statement)) is not None}
+    names = {found["name"] for rule in (_FULL_NAME, _DOES, _MET) if (found := rule.match(statement)) is not None}
     claim = claim_of(statement)
     pronoun = None
     if claim is not None:
