@@ -471,3 +471,17 @@ def test_a_rule_below_a_line_is_no_fence_and_a_fence_no_heading() -> None:
         "I like tea",
         "I like rye",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Heron v2.8.1 Release Notes\n==========================\n\nFixes since v2.8\n\n * The bisect log was broken.  This has been fixed.\n",
+        "2023-08-01  Ana Ruiz  <ana@example.org>\n\n\t* src/a.c: Lives in one place now.\n\t* Tests are run first.\n",
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: heron\nLicense: MIT\n",
+    ],
+)
+def test_release_notes_change_logs_and_copyrights_are_known_by_what_they_say(text: str) -> None:
+    """Under another name than their own 32 of git's release notes brought facts."""
+    assert facts(text, "/memory/note.md") == []
+    assert facts("# Release notes\n\n- The notes for 2.1 are due on Thursday\n", "/memory/note.md") != []

@@ -102,9 +102,10 @@ def _changes(family: str) -> Iterator[Figure]:
 
 def _prose(most: int) -> Iterator[Figure]:
     """READMEs, changelogs, licences and news of packages, as if they had been put among the memories."""
-    documents = islice(documentation.documents(max_bytes=_DOCUMENT_BYTES), most)
+    documents = list(islice(documentation.documents(max_bytes=_DOCUMENT_BYTES), most))
     placed = ((text, f"/memory/{path.parent.name}/{path.name.removesuffix('.gz')}") for path, text in documents)
-    return _with_facts("prose_documents_with_facts", placed)
+    yield from _with_facts("prose_documents_with_facts", placed)
+    yield from _with_facts("renamed_documents_with_facts", ((text, "/memory/note.md") for _, text in documents))
 
 
 def _posted(most: int | None) -> Iterator[Figure]:

@@ -24,6 +24,7 @@ GOALS: Final[Mapping[str, float]] = {
     "diary_contradictions": 0,
     "diary_stale": 0,
     "prose_documents_with_facts": 0.01,
+    "renamed_documents_with_facts": 0.01,
     "posted_documents_with_facts": 0.001,
 }
 
