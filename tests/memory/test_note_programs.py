@@ -476,7 +476,7 @@ def test_a_rule_below_a_line_is_no_fence_and_a_fence_no_heading() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Heron v2.8.1 Release Notes\n==========================\n\nFixes since v2.8\n\n * The bisect log was broken.  This has been fixed.\n",
+        "Heron v2.8.1 Release Notes\n====\n\nFixes since v2.8\n\n * The log was broken.  This has been fixed.\n",
         "2023-08-01  Ana Ruiz  <ana@example.org>\n\n\t* src/a.c: Lives in one place now.\n\t* Tests are run first.\n",
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: heron\nLicense: MIT\n",
     ],
