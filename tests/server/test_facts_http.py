@@ -149,6 +149,26 @@ def test_of_two_notes_of_one_day_the_one_that_was_written_later_counts(
     assert [one["text"] for one in lisbon["versions"]] == ["I live in Porto."]
 
 
+def test_what_a_file_says_of_its_day_counts_when_it_is_new(server: ServerProcess, client: httpx.Client, tag: str) -> None:
+    """Its head is of the day when it was written first; what is added later is of its own day. A file's revision, which is the
+    container's count, told only of the very first file."""
+    del server
+    at = {"containerTag": tag}
+    note(client, tag, "other.md", "The ferry leaves at nine.", written_s=1_700_000_000)
+    note(client, tag, "2023-03-01.md", "Sold the Brompton.", written_s=1_700_000_000)
+    head = "---\ndate: 2023-01-10\n---\n"
+    note(client, tag, "me.md", f"{head}Rides a Brompton.\nI live in Porto.\n", written_s=1_700_000_000)
+    facts = client.get("/v1/facts", params=at).json()["facts"]
+    assert {one["text"]: one["validFrom"][:10] for one in facts if one["sources"][0]["path"] == "/memory/me.md"} == {
+        "I live in Porto.": "2023-01-10"
+    }
+    note(client, tag, "me.md", f"{head}I live in Porto.\nI work at Nexia.\n", written_s=1_700_000_000)
+    facts = client.get("/v1/facts", params=at).json()["facts"]
+    assert {one["text"]: one["validFrom"][:10] for one in facts if one["sources"][0]["path"] == "/memory/me.md"} == {
+        "I live in Porto.": "2023-01-10", "I work at Nexia.": "2023-11-14",
+    }  # fmt: skip
+
+
 def test_a_plan_whose_day_has_come_takes_the_place_of_what_was_so(
     server: ServerProcess, client: httpx.Client, tag: str
 ) -> None:

@@ -115,7 +115,7 @@ def _read(store: Store, small: Small, called: frozenset[str], work: _Reading) ->
         work.candidates = work.lease.compute(
             lambda: extract(
                 text.text, path, byte_at=text.byte_at, written_ms=document.mtime_ns // 1_000_000 or document.updated_at_ms,
-                is_first_writing=document.revision == 1, restated=restated, called=called,
+                is_first_writing=document.created_at_ms == document.updated_at_ms, restated=restated, called=called,
             )
         )  # fmt: skip
 
