@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memdir.client.credentials import Credentials, configured, pinned, save
+from memdir.client.credentials import Credentials, configured, pinned, refreshed, remove, save
 from memdir.client.local import running_server, stop_server
 from memdir.core.errors import UsageError
 from memdir.core.paths import app_paths
@@ -232,6 +232,21 @@ def test_a_project_that_came_from_elsewhere_leads_nobody_to_its_server(tmp_path:
     file.write_text(file.read_text().replace("mine.example", "evil.example"))
     with pytest.raises(UsageError, match="you did not log in here"):
         configured(paths)
+
+
+def test_who_stays_with_a_server_takes_a_new_key_for_it_and_no_other_server(home: Path) -> None:
+    del home
+    paths = app_paths()
+    save(paths, Credentials(url="https://mine.example", api_key="md_old", source="user"))
+    before = configured(paths)
+    assert before is not None
+    save(paths, Credentials(url="https://mine.example", api_key="md_new", source="user"))
+    after = refreshed(before)
+    assert (after.url, after.api_key) == ("https://mine.example", "md_new")
+    save(paths, Credentials(url="https://other.example", api_key="md_other", source="user"))
+    assert refreshed(after) == after
+    remove(paths)
+    assert refreshed(after) == after
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ _NOT_MEANT: Final = re.compile(
 _RULE: Final = re.compile(
     r"(?:if|when(?:ever)?|where(?:ver)?|once|unless|in case)\b[^?,:]{2,80}, (?:then |please )?(?=\w)", re.IGNORECASE
 )
-"""Before what is to be done then: "When in doubt, ask"."""
+"""The condition before what is to be done: "When in doubt, ask"."""
 _OTHERS: Final = re.compile(
     r"\baccording to\b|\b(?:the|an?|this|that|some|one) (?:article|brochure|leaflet|newspaper|novel|film|movie|book|story|"
     r"study|paper|author|show|song|advert\w*|rumou?r|legend|character)\b[^.]*\b(?:says?|said|claims?|writes?|tells?|shows?|"
@@ -123,8 +123,6 @@ _EXPLAINS_PER_OWN: Final = 3
 """So many of them at least for each statement that the writer makes of themselves."""
 
 
-_SENTENCE_MIN_WORDS: Final = 4
-_IS_SO: Final = re.compile(r" (?:is|are|was|were|has|have) ")
 _IMPERATIVES: Final = frozenset(
     """
     add always annotate answer ask assign automate avoid back batch build bump cache call catch change check choose clean
@@ -161,6 +159,10 @@ def is_explanatory(statements: Sequence[str], listed: Sequence[bool], *, first_p
         for statement, item in zip(statements, listed, strict=True)
     )
     return explain >= max(1.0, _EXPLAINS_SHARE * len(statements), _EXPLAINS_PER_OWN * first_person)
+
+
+_SENTENCE_MIN_WORDS: Final = 4
+_IS_SO: Final = re.compile(r" (?:is|are|was|were|has|have) ")
 
 
 def is_sentence(line: str) -> bool:

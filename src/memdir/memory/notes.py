@@ -184,8 +184,11 @@ class Note:
                 one and (item or states(text) or is_of_life(text))
                 for one, item, text in zip(personal(said, listed=all(listed)), listed, said, strict=True)
             ]
-        about = f"{self.subject[:1].upper()}{self.subject[1:]}" if self.is_record else self._talked_with()
-        about = None if kind_of_subject(self.path, self.subject) == "project" else about  # which is nobody's "she"
+        about = None  # a project is nobody's "she"
+        if not self.is_record:
+            about = self._talked_with()
+        elif kind_of_subject(self.path, self.subject) != "project":
+            about = f"{self.subject[:1].upper()}{self.subject[1:]}"
         tells_of_user = any(piece.form == "pair" for piece in pieces) or any(map(is_bare, said))
         if self.is_own and self.subject == USER and tells_of_user and not any(map(is_first_person, said)):
             about = "The user"  # as agents write: "Prefers tea. He is allergic to nuts."

@@ -18,7 +18,7 @@ _DOES: Final = re.compile(
     r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)?) (?:wants|asked|knows|thinks|hates|loves|dislikes|decides|"
     r"decided|left|quit|joined|married|told|said|agreed|promised|hopes|plans)\b"
 )
-"""What people do."""
+"""A name, and what only people do: "Silke wants one line per file"."""
 _MET: Final = re.compile(
     r"(?:(?:Met|Saw|Called|Visited|Rang|Phoned)|(?:(?:Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Meeting|1:1|Catch-up|Walk|Talked|"
     r"Spoke|Chatted|Talk|Chat) (?:with|to)))(?: (?:up )?with)? (?P<name>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})(?! and\b|,)"

@@ -35,7 +35,7 @@ _NOTE_SUFFIXES: Final = TRANSCRIBED_SUFFIXES | frozenset(
     """.split()  # noqa: SIM905
 )
 """Ends of names of what people write; other files that have one are read by programs."""
-_OF_MANUAL: Final = re.compile(
+_PROGRAM_MARKS: Final = re.compile(
     r"^[ \t]*\.\. (?:(?!(?:note|tip|hint|important|warning|todo|image|figure|contents)::)[a-z][\w:+-]*::|_[^\n:]+:[ \t]*$)|"
     r":(?:ref|doc|class|func|meth|mod|term):`|!\[[^\]\n]*\]\(https?://[^)\s]*(?:badge|shields\.io)|"
     r"^#{1,4} (?:Synopsis|SYNOPSIS|See [Aa]lso|SEE ALSO)[ \t]*$|"
@@ -77,5 +77,5 @@ def is_reference(text: str, path: str) -> bool:
     of_kind = _SUFFIX.fullmatch(name)
     is_read_by_programs = of_kind is not None and of_kind["suffix"].lower() not in _NOTE_SUFFIXES
     is_named_so = _REFERENCE_FOLDER.search(path) is not None or _OF_PROGRAMS.fullmatch(name) is not None
-    is_marked_so = _OF_MANUAL.search(text) is not None or len(_FORTUNE_END.findall(text)) >= _FORTUNES_MIN
+    is_marked_so = _PROGRAM_MARKS.search(text) is not None or len(_FORTUNE_END.findall(text)) >= _FORTUNES_MIN
     return is_page or is_named_so or is_read_by_programs or _FROM_ELSEWHERE.search(head) is not None or is_marked_so

@@ -112,10 +112,11 @@ def _read(store: Store, small: Small, called: frozenset[str], work: _Reading) ->
         path = document.path or ""
         reader = from_environment()
         restated = [] if reader is None or not path else reader(text.text)
+        is_new = document.created_at_ms == document.updated_at_ms  # the revision of a file is its container's count
         work.candidates = work.lease.compute(
             lambda: extract(
                 text.text, path, byte_at=text.byte_at, written_ms=document.mtime_ns // 1_000_000 or document.updated_at_ms,
-                is_first_writing=document.created_at_ms == document.updated_at_ms, restated=restated, called=called,
+                is_first_writing=is_new, restated=restated, called=called,
             )
         )  # fmt: skip
 
