@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from memdir.core.sqlite import migration_steps, schema_version
 from memdir.store.agents.files import Draft, Provenance
 from memdir.store.contents.blobs import INLINE_MAX_BYTES
 from memdir.store.postgres.store import PostgresStore
+from memdir.store.postgres.upkeep import PostgresUpkeep
 from memdir.store.sqlite.store import DATABASE_NAME, MIGRATIONS, SqliteStore
 from memdir.store.store import Store
 from memdir.store.tree.operations import Delete, Put
@@ -208,7 +210,7 @@ def indexed(store: Store, document: Any, text: str) -> None:
 
 def raw_bytes(store: AnyStore) -> list[tuple[str, bytes]]:
     """Every file in which the store keeps data: the folder, and PostgreSQL's files of this database (its log is not among
-    them: docs/operations.md)."""
+    them: docs/operations.md). A file that goes meanwhile keeps nothing."""
     files = [file for file in store.folder.rglob("*") if file.is_file()]
     if isinstance(store, PostgresStore):
         import psycopg
@@ -218,8 +220,12 @@ def raw_bytes(store: AnyStore) -> list[tuple[str, bytes]]:
                 "select current_setting('data_directory'), (select oid from pg_database where datname = current_database())"
             ).fetchone()
         assert row is not None
-        files += [file for file in (Path(row[0]) / "base" / str(row[1])).iterdir() if file.is_file()]
-    return [(file.name, file.read_bytes()) for file in files]
+        files += list((Path(row[0]) / "base" / str(row[1])).iterdir())
+    found = []
+    for file in files:
+        with suppress(FileNotFoundError):
+            found.append((file.name, file.read_bytes()))
+    return found
 
 
 @pytest.fixture
@@ -281,6 +287,31 @@ def test_a_vacuum_says_that_a_reader_keeps_what_was_deleted(
             list(reader.execute("select count(*) from document"))
             with pytest.raises(BusyError, match="somebody else uses the database"):
                 another.submit(vacuum, store, full=True).result()
+
+
+@pytest.mark.parametrize("open_store", ["postgres"], indirect=True)
+@pytest.mark.usefixtures("neighbour")
+def test_a_reader_that_began_during_a_vacuum_and_ends_soon_keeps_nothing(
+    store: PostgresStore, put: Putting, container: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Autovacuum does that, at any time."""
+    put("/small.md")
+    store.files.apply(container, Delete(path="/small.md"))
+    asked: list[str] = []
+    with ExitStack() as reader:
+        older = PostgresUpkeep._are_older
+
+        def are_older(self: PostgresUpkeep, begun: str) -> bool:
+            asked.append(begun)
+            if len(asked) == 2:  # behind the tables
+                list(reader.enter_context(store.upkeep().reading()).execute("select 1"))
+            if len(asked) == 4:
+                reader.close()
+            return older(self, begun)
+
+        monkeypatch.setattr(PostgresUpkeep, "_are_older", are_older)
+        assert vacuum(store, full=True).nothing_kept
+    assert len(asked) > 4
 
 
 @pytest.mark.usefixtures("neighbour")

@@ -88,8 +88,9 @@ class SemanticSearch:
             vector = self._classifier.embedder.embed_query(text)
             if not self._classifier.can_read(vector):
                 return None
+            not_embedded = self._not_embedded  # read first, or what is embedded meanwhile is in neither
             found = self._embedded(vector)
-            found |= {record.id: (record, float(own @ vector)) for record, own in self._not_embedded}
+            found |= {record.id: (record, float(own @ vector)) for record, own in not_embedded}
         memories = sorted(found.values(), key=lambda one: (-one[1], one[0].number))
         return Neighbours(
             memories=memories, probability=self._classifier.probability(vector, memories[0][1]) if memories else 0.0
