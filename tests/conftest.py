@@ -79,17 +79,19 @@ def database_url(postgres: pg.Postgres) -> Iterator[str]:
 LONG_MODULES = frozenset(
     {
         "acceptance/test_conflicts.py", "acceptance/test_drain.py", "acceptance/test_fsck.py",
-        "acceptance/test_mount_helper.py",
-        "acceptance/test_mount_settings.py", "acceptance/test_recover.py", "acceptance/test_tools.py",
-        "acceptance/test_two_mounts.py", "acceptance/test_unmount.py", "bench/test_posix_run.py", "daemon/test_full_disk.py",
-        "daemon/test_lazy.py", "daemon/test_server_lives.py", "daemon/test_server_troubles.py", "exercise/test_fsx.py",
-        "exercise/test_writers.py", "fs/test_blob_powercut.py", "fs/test_kill.py", "fs/test_kill_calls.py",
-        "fs/test_migration.py",
-        "server/test_archive.py", "server/test_blobs_live.py", "sync/test_kill.py",
+        "acceptance/test_mount_helper.py", "acceptance/test_mount_settings.py", "acceptance/test_recover.py",
+        "acceptance/test_sdk_3_and_4.py", "acceptance/test_sdk_ns.py", "acceptance/test_tools.py",
+        "acceptance/test_two_mounts.py", "acceptance/test_unmount.py", "bench/test_agents_bench.py", "bench/test_posix_run.py",
+        "bench/test_research_bench.py", "bench/test_scale_bench.py", "daemon/test_full_disk.py", "daemon/test_lazy.py",
+        "daemon/test_server_lives.py", "daemon/test_server_troubles.py", "exercise/test_fsx.py", "exercise/test_writers.py",
+        "fs/test_blob_powercut.py", "fs/test_kill.py", "fs/test_kill_calls.py", "fs/test_migration.py",
+        "server/pipeline/test_killed_batches.py", "server/pipeline/test_processes.py", "server/test_archive.py",
+        "server/test_blobs_live.py", "server/test_two_servers.py", "sync/test_kill.py", "sync/test_mutants.py",
+        "traces/test_annotate.py",
     }
 )  # fmt: skip
-"""Modules that take minutes with real processes, mounts and kills, of parts that change seldom: in the long lane, so that the
-other one ends within its time. Whoever changes what they test runs them: `pytest tests/daemon/test_lazy.py -m long`."""
+"""Modules that take minutes with real processes, mounts and kills, or measure, of parts that change seldom: in the long lane,
+so that the other one ends within its time. Whoever changes what they test runs them: `pytest -m long tests/daemon`."""
 
 _TESTS = Path(__file__).parent
 _NO_DEVICE = pytest.mark.skip(reason="/dev/fuse is missing or closed to you; as root: chmod 666 /dev/fuse")

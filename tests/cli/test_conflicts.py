@@ -73,9 +73,11 @@ def test_both_sides_are_shown_as_a_difference(run: Run, conflicting: Conflicting
     code, out, _ = run("conflicts", "show", target)
     assert code == 0
     assert out.splitlines() == [
-        "--- notes/plan.md", f"+++ notes{COPY}", "@@ -1,4 +1,4 @@", " one", "-two", "+zwei", " three", " "
+        "--- notes/plan.md", f"+++ notes{COPY}", "@@ -1,3 +1,3 @@", " one", "-two", "+zwei", " three"
     ]  # fmt: skip
     assert json.loads(run("conflicts", "show", target, "--json")[1])[0]["diff"][4:6] == ["-two", "+zwei"]
+    conflicting.copy.write_text("one\ntwo\nthree")
+    assert run("conflicts", "show", target)[1].splitlines()[-3:] == ["-three", "+three", "\\ No newline at end of file"]
 
 
 def test_what_is_no_text_is_said_in_words(run: Run, conflicting: Conflicting) -> None:

@@ -64,8 +64,9 @@ def test_an_own_write_that_was_replaced_while_its_answer_was_lost_leaves_no_copy
         assert not [path for path in world.server.life.entries if "(conflict " in path]
 
 
-def _first_failure(shelf: Shelf) -> Failure:
-    for seed in range(600):
+def _failure(shelf: Shelf, first: int) -> Failure:
+    """Of one of 600 schedules; `first` is the seed of one that fails today, or of one shortly before."""
+    for seed in range(first, first + 600):
         failure = attempt(seed, shelf)
         if failure is not None:
             return failure
@@ -102,14 +103,14 @@ def _forgets_deletes(plan: Callable[..., Action]) -> Callable[..., Action]:
 
 @pytest.mark.promise("simulated.shrinks")
 @pytest.mark.parametrize(
-    ("break_it", "kind"),
-    [(_without_conflicts, "is nowhere"), (_deletes_win, "is nowhere"), (_forgets_deletes, "took it away")],
+    ("break_it", "first", "kind"),
+    [(_without_conflicts, 0, "is nowhere"), (_deletes_win, 240, "is nowhere"), (_forgets_deletes, 140, "took it away")],
 )
 def test_a_planner_that_loses_is_caught_and_the_schedule_is_cut_down_to_what_matters(
-    break_it: Callable[..., Callable[..., Action]], kind: str, monkeypatch: pytest.MonkeyPatch, shelf: Shelf
+    break_it: Callable[..., Callable[..., Action]], first: int, kind: str, monkeypatch: pytest.MonkeyPatch, shelf: Shelf
 ) -> None:
     monkeypatch.setattr(pusher_module, "plan_in_tree", break_it(pusher_module.plan_in_tree))
-    failure = _first_failure(shelf)
+    failure = _failure(shelf, first)
     short = shrunk(failure, shelf)
     assert short.kind == failure.kind == kind
     assert len(short.decisions) <= min(8, len(failure.decisions))
@@ -126,4 +127,4 @@ def test_a_planner_that_loses_is_caught_and_the_schedule_is_cut_down_to_what_mat
 @pytest.mark.promise("simulated.schedules")
 def test_a_rename_that_forgets_what_waited_below_it_is_caught(monkeypatch: pytest.MonkeyPatch, shelf: Shelf) -> None:
     monkeypatch.setattr(Renames, "fall_apart", lambda self, tx, move: self._ctx.queue.drop_move(tx, move))
-    assert _first_failure(shelf).kind
+    assert _failure(shelf, 570).kind

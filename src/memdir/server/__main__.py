@@ -30,9 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     os.umask(0o077)  # for files that a library makes: those of the index of words
 
-    from memdir.core.errors import MemdirError
-    from memdir.server.lifecycle import ServerOptions, run
-    from memdir.server.storage import StorageOptions
+    from memdir.core.heap import kept
+
+    with kept():
+        from memdir.core.errors import MemdirError
+        from memdir.server.lifecycle import ServerOptions, run
+        from memdir.server.storage import StorageOptions
 
     try:
         run(

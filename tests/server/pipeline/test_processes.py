@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from memdir.core.clock import SystemClock
+from memdir.store.jobs.queue import DEATHS_MAX
 from memdir.store.store import Store
 from tests.server.conftest import OpenStore, until
 from tests.servers import ServerProcess, start
@@ -159,6 +160,14 @@ def run_load(place: Killing, store: Store, *, documents: int, kill: Callable[[],
     assert len(writers.acknowledged) == documents
     with place.server.client() as client:
         poll(lambda: settled(client))
+        poll(lambda: store.jobs.count() == 0)
+        container_id = store.containers.get("local", TAG).id
+        given_up = store.dead_letters.listing([container_id], failed=True, limit=10)
+        if kills >= DEATHS_MAX and given_up:  # of a server that is killed so often, until somebody asks for it
+            assert {one.reason for one in given_up} == {f"the worker ended {DEATHS_MAX} times while it worked on this document"}
+            assert len(given_up) <= 3
+            client.post("/v1/jobs:retry", json={"containerTag": TAG}).raise_for_status()
+            poll(lambda: settled(client))
         check_effects(store, client, writers.acknowledged)
 
 

@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
@@ -218,7 +219,7 @@ def _pieces(client: Client, container: str, number: int) -> Iterable[bytes]:
 
 def _diff(client: Client, place: Place, revisions: tuple[int, int | None], out: Output) -> int:
     """A unified diff. Exit code 1 when nothing differs, as there is nothing to show."""
-    import difflib
+    from memdir.sync.conflicts.text_diff import unified
 
     first, second = revisions
     old = _bounded(_pieces(client, place.container, first), f"revision {first}")
@@ -229,15 +230,12 @@ def _diff(client: Client, place: Place, revisions: tuple[int, int | None], out: 
     if old == new:
         return EXIT_NOTHING
     try:
-        before, after = old.decode("utf-8").splitlines(keepends=True), new.decode("utf-8").splitlines(keepends=True)
+        before, after = (StringIO(side.decode("utf-8"), newline="\n").readlines() for side in (old, new))
     except UnicodeDecodeError:
         out.line(f"revision {first} and {label} differ, and are no text")
         return EXIT_OK
-    for line in difflib.unified_diff(before, after, f"{place.path} (revision {first})", f"{place.path} ({label})"):
-        ended = line.endswith("\n")
-        out.line(visible(line.rstrip("\n")).replace("\\t", "\t"))
-        if not ended:
-            out.line("\\ No newline at end of file")
+    for line in unified(before, after, f"{place.path} (revision {first})", f"{place.path} ({label})"):
+        out.line(visible(line).replace("\\t", "\t"))
     return EXIT_OK
 
 

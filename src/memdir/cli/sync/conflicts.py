@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -155,7 +156,7 @@ def _text(place: Path) -> list[str] | str:
     content = place.read_bytes()
     try:
         if b"\0" not in content:
-            return content.decode("utf-8").split("\n")
+            return StringIO(content.decode("utf-8"), newline="\n").readlines()
     except UnicodeDecodeError:
         pass
     return f"{human_bytes(status.st_size)}, no text"

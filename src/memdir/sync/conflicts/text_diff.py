@@ -141,7 +141,8 @@ def _anchors(left: Sequence[int], right: Sequence[int], window: tuple[int, int, 
 
 
 def unified(before: Sequence[str], after: Sequence[str], old: str, new: str, *, context: int = 3) -> list[str]:
-    """The lines of a unified diff (diffutils(1)), without newlines at their ends; empty when there is no difference."""
+    """The lines of a unified diff (diffutils(1)) of lines with their newlines, itself without them; empty when there is no
+    difference."""
     pairs = common(*numbered(before, after))
     groups: list[list[str]] = []
     starts: list[tuple[int, int]] = []
@@ -166,7 +167,9 @@ def unified(before: Sequence[str], after: Sequence[str], old: str, new: str, *, 
     lines = [f"--- {old}", f"+++ {new}"] if groups else []
     for (at, to), group in zip(starts, groups, strict=True):
         removed, added = (sum(line[0] in kinds for line in group) for kinds in (" -", " +"))
-        lines += [f"@@ -{_window(at, removed)} +{_window(to, added)} @@", *group]
+        lines.append(f"@@ -{_window(at, removed)} +{_window(to, added)} @@")
+        for line in group:
+            lines += [line[:-1]] if line.endswith("\n") else [line, "\\ No newline at end of file"]
     return lines
 
 
