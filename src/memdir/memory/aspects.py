@@ -17,6 +17,11 @@ _PAIR: Final = re.compile(
 )
 PLACES: Final = frozenset({"lives in", "from", "raised in"})
 """Attributes."""
+_NO_HOME: Final = re.compile(
+    rf"(?:{WEEKDAY}s?|{MONTH})\b.*|.*\b(?:floor|room|desk|seat|team|department|office|shift|project|folder|repo\w*|"
+    r"couch|sofa|row|caf[eé]|library|table|form|list)\b.*",
+    re.IGNORECASE,
+)
 _WHEN: Final = re.compile(
     rf"(?:(?:on|at|in|from|until|till|by|before|after|every|due|next|this)\b[^.]*?)?\b(?:{WEEKDAY}s?|{MONTH}|\d{{1,2}}:\d\d|"
     r"(?:19|20)\d\d|(?:at|from|until|till|by) \d{1,2}|noon|midnight|mornings?|evenings?|afternoons?|weekends?|tomorrow|"
@@ -59,7 +64,7 @@ _SCALES: Final = {
         "mood": "sad happy angry calm",
         "state": (
             "good bad great nice fine ok okay sick ill sore open free busy ready broken dead alive safe wrong right valid paid "
-            "due made gone away back remote flat"
+            "due made gone away back remote flat down up off over ruined"
         ),
     }.items()
     for word in words.split()
@@ -154,3 +159,8 @@ def _how(value: str) -> str:
         return ""
     word = found["word"]
     return _STATE if word is None else _SCALES.get(word, f"{HOW}{word}")
+
+
+def is_home(place: str) -> bool:
+    """Whether somebody may live there: "Practice moved to Sundays", "Priya moved to the third floor" say nothing of that."""
+    return _NO_HOME.fullmatch(place) is None

@@ -9,11 +9,12 @@ from functools import cache
 from typing import Final, Literal
 
 from memdir.memory.dates import MONTH, WEEKDAY
+from memdir.memory.occupations import JOB
 from memdir.store.text.words import stem
 
 Kind = Literal[
-    "anything", "doing", "not doing", "wanting", "owing", "trouble", "liking", "disliking", "sharing", "away", "near", "place",
-    "owned", "value", "role", "job", "time", "size", "name", "made", "state", "tool", "the same", "done",
+    "anything", "doing", "not doing", "wanting", "owing", "trouble", "liking", "disliking", "sharing", "away", "near", "seat",
+    "post", "place", "owned", "value", "role", "job", "time", "size", "name", "made", "state", "tool", "the same", "done",
 ]  # fmt: skip
 """What facts must tell of to be ended: `anything` that is about it; `state`, `tool`, `the same` and `done` are found in
 `endings`."""
@@ -148,6 +149,7 @@ NOW_IS: Final = (
     r"|(?=[^.;]*(?:\d|(?-i:[A-Z])))[^.;,]{1,40} (?:now|from now on|these days|going forward)\W*$)"
 )
 """How something is after it changed: a number or a name tells it."""
+_A_TEAM: Final = r" (?:(?:the|our|my|an?|another) )?[\w '’]{0,20}\b(?:team|department|squad|group)\b"
 _TAKES_OVER: Final = r"\b(?:took|takes|taking|has taken) over"
 _NAME: Final = r"[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+)?"
 _DO: Final = (
@@ -156,6 +158,11 @@ _DO: Final = (
 )
 _FOR_LONG: Final = r"(?:since|(?:in|for) (?:\w+ )?(?:weeks|months|years|ages|a while))"
 INSTEAD: Final = re.compile(rf"\b(?:instead of|rather than) (?:\w+ing )?{_OBJECT}{_END}")
+LEAVES_WORK: Final = re.compile(
+    r"(?:^|[ .,;:–—(])(?:[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?|(?:[Mm]y|[Oo]ur) [a-z-]+)(?: (?:has|have|had|just|finally|also|"
+    r"now|already|recently|officially|is|was))* (?:left|quit|resigned|retired)$"
+)
+"""Of somebody who leaves their post all else stays: who they are, where they live, what they like."""
 _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("anything", rf"{_CLAUSE}{_WE}(?i:{_ENDS}) {_OBJECT}{_END}"),
     ("anything", rf"{_IT_IS}(?:{_IS_ENDED}{_SAID}|{_HAS_ENDED}\b)"),
@@ -226,7 +233,11 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ),
     ("wanting", rf"{_IT_IS}{_CAME}\b"),
     ("wanting", r"\b(?:[Mm]y|[Oo]ur) new ([a-z-]+(?: [a-z-]+)?)(?= [A-ZÀ-Þ]| (?:is|starts|started|arrived|came|has|begins)\b)"),
-    ("wanting", rf"{_IT}(?:has )?(?:rejected|turned down|declined|passed on|ghosted) (?:me|us|my|our)\b"),
+    (
+        "wanting",
+        rf"{_IT}(?:has )?(?:(?:rejected|turned down|declined|passed on|ghosted) (?:me|us|my|our)|turned (?:me|us) down)\b",
+    ),
+    ("wanting", rf"{_CLAUSE}{_WE}(?i:signed) {_THE}(?:lease|contract|papers) (?:for|on) {_THE}{_NP}(?: (?:on|in|at)\b|{_END})"),
     (
         "owing",
         (
@@ -242,18 +253,26 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("not doing", rf"\b(?:resumed|restarted|took up|picked back up) {_THE}{_NP}{_END}"),
     ("disliking", rf"{_CLAUSE}{_WE}{_LIKES} {_OBJECT}{_END}"),
     ("liking", rf"{_CLAUSE}{_WE}{_DISLIKES} {_OBJECT}{_END}"),
-    ("away", rf"\b[Bb]ack (?:home )?from {_THE}{_NP}{_END}"),
-    ("near", rf"({_NAME}) (?:has )?(?:been )?(?:moved|transferred|switched|relocated) (?:to|into|over to|teams)\b"),
+    ("away", rf"\b(?:[Bb]ack (?:home )?from|[Hh]ome from|[Oo]ut of) {_THE}{_NP}{_END}"),
+    ("seat", rf"({_NAME}) (?:has )?(?:been )?(?:moved|transferred|switched|relocated) (?:to|into|over to)\b(?!{_A_TEAM})"),
+    ("near", rf"({_NAME}) (?:has )?(?:been )?(?:moved|transferred|switched|relocated) (?:to|into|over to)(?={_A_TEAM})"),
+    ("near", rf"({_NAME}) (?:has )?(?:moved|changed|switched) (?:teams|departments)\b"),
     (
         "near",
+        rf"({_NAME}) (?:has )?(?:quit|left) (?:the|our|my) (?:gym|project|club|band|group)\b",
+    ),
+    (
+        "post",
         (
-            rf"({_NAME}) (?:has )?(?:quit|left) (?:us|(?:the|our|my) (?:company|team|firm|gym|project|practice|club|band|group|"
-            rf"department))\b"
+            rf"({_NAME}) (?:(?:has |just )*(?:changed jobs|(?:quit|left) (?:us|(?:her|his|their) job|(?:the|our|my) (?:company|"
+            r"team|firm|practice|department|agency|office)))|(?:no longer|doesn['’]t|does not) works? (?:here|with us|for us|"
+            r"there)|is no longer (?:here|with (?:us|the \w+)|on (?:the|our|my) team)|(?:was|got|has been) (?:laid off|fired|"
+            r"let go|made redundant))\b"
         ),
     ),
     ("job", rf"{_IT}(?:became|(?:was|got|has been) promoted|retrained as|is now an?)\b"),
     ("place", rf"{_CLAUSE}{_WE}(?i:moved) {_THE}{_NP} (?:over )?(?:to|into|next to)\b"),
-    ("place", rf"{_IT_IS}(?:moved|relocated) (?:over )?(?:to|into|next to)\b"),
+    ("place", rf"{_IT_IS}(?:moved|relocated) (?:over )?(?:to|into|next to)\b(?!{_A_TEAM})"),
     ("owned", rf"\b(?:(?i:got|bought|found|chose)|gave me|have|has|ordered|issued me) (?:an? |my |our )?new {_NP}{_END}"),
     ("owned", rf"{_CLAUSE}(?:[Tt]he |[Mm]y |[Oo]ur )?[Nn]ew {_NP} (?:is|are|has|have|arrived|came)\b"),
     (
@@ -284,14 +303,17 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ),
     ("role", rf"(?:^|, )(?:[Tt]he|[Oo]ur|[Mm]y) new {_NP} is\b"),
     ("role", rf"\bis {_THE}(?!(?:in|on|at|with|out|back|off|to|from|by|under)\b)([^\W\d][^.,;:!?()–—]{{2,50}}?) now\b"),
-    ("time", rf"{_IT_IS}{_LATER}\b(?! (?:on|in|off|away)\b)"),
+    (
+        "time",
+        rf"{_IT_IS}{_LATER}\b(?! (?:on|in|off|away|teams|jobs|schools)\b)(?! (?:over )?(?:to|into) (?![^.;]*?{_WHEN}))",
+    ),
     ("time", rf"{_CLAUSE}{_WE}(?i:{_LATER}) {_THE}{_NP}(?= (?:(?:to|until|till|by|from) [^.;]*?{_WHEN}|back|forward|out)\b)"),
     ("size", rf"{_IT_IS}{_RESIZED}(?= (?:from|to|by|at|again)\b|\s*[.,;!]|\s*$)"),
     ("size", rf"{_IT_IS}(?:hit|reached|crossed|up to|down to|up at|down at)(?= (?:\d|an?\b))"),
     ("size", rf"{_CLAUSE}{_WE}(?i:{_RESIZED}) {_THE}{_NP}(?= (?:from|to|by|at)\b)"),
     ("name", rf"{_IT_IS}(?:renamed|rebranded)\b|{_IT}(?:is|are) (?:now )?called\b"),
     ("name", rf"{_CLAUSE}{_WE}(?i:renamed|rebranded) {_THE}{_NP}(?: (?:to|as|into)\b|{_END})"),
-    ("made", rf"{_IT_IS}{_REMADE} (?:to|in|into|onto|with)\b"),
+    ("made", rf"{_IT_IS}{_REMADE} (?:to|in|into|onto|with)\b(?!{_A_TEAM})"),
     ("made", rf"{_CLAUSE}{_WE}(?i:{_REMADE}) {_THE}{_NP} (?:over )?(?:to|in|into|onto|with)\b"),
     ("made", rf"{_IT}(?:now )?(?:runs? (?:on|in|with)|uses?) (?=[^.;]*\b(?:now|since|as of|these days|from now on)\b)"),
     ("made", rf"{_IT}(?:is|are)(?: all)? (?:now )?(?:all )?(?:hosted|written|built) (?=[^.;]*\b(?:now|since)\b)"),
@@ -329,9 +351,19 @@ _TELLS: Final[dict[Kind, str]] = {
         r"not a (?:big )?fan)\b"
     ),
     "liking": r"\b(?:likes?|loves?|enjoys?|favou?rite|prefers?|fan of|addicted|obsessed|always|crush on|in love|into)\b",
-    "away": r"\b(?:until|till|trip|visit(?:ing)?|travel\w*|flying|going|vacation|holidays?|leave|this week|next week)\b",
+    "away": (
+        r"\b(?:in (?:the |a )?(?:hospital|rehab|clinic|care)|until|till|trip|visit(?:ing)?|travel\w*|flying|going|vacation|"
+        r"holidays?|leave|this week|next week)\b"
+    ),
+    "seat": r"\b(?:sits?|desk)\b",
     "near": r"\b(?:sits?|desk|reports? to|works? with|on (?:my|our|the) [\w ]{0,20}team|my (?:manager|boss|lead)|(?:our|"
     r"my) [\w-]+ is|is (?:our|my))\b",
+    "post": (
+        r"\b(?:sits|desk|office|comes|reports? to|works?(?! out\b)|team|department|joined|my (?:manager|boss|lead)|(?:our|my) "
+        r"[\w-]+ is|is (?:our|my)|owns (?!an? |her |his )|owner|maintains|leads?|manages|heads|handles|reviews|looks after|"
+        r"responsible|in charge|runs (?:the|our|all)|drives (?:an? |the )?(?:truck|lorry|bus|taxi|cab|tram|train))\b|"
+        rf"(?:: | (?:is|have|has) (?:an?|the|our) )(?:[\w-]+ ){{0,2}}(?!vegetarian){JOB}\b"
+    ),
     "job": r"\b(?:teaches|works as|is (?:an?|our|the|my) (?:\w+ ){0,2}\w+(?:er|or|ist|ant|ian))\b",
     "sharing": r"\bshar(?:e|es|ed|ing)\b|\bwith\b",
     "role": r"\b(?:is|am|are|as|owns|owner|maintains|leads|manages|heads|handles|looks after)\b|['’][ms]\b|:",
@@ -341,8 +373,10 @@ _TELLS: Final[dict[Kind, str]] = {
     ),
     "size": r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|half|double)\b",
     "name": r"\b(?:called|named|name)\b|\b(?:is|are) (?-i:[A-ZÀ-Þ])",
-    "made": r"\b(?:written|built|made|implemented|runs?|running|host(?:s|ed)?|deploy(?:s|ed)?|stored|uses?|using|(?:is|"
-    r"are) (?:in|on|at|\w+ v?\d[\d.]*)|version|keeps?|kept)\b",
+    "made": (
+        r"\b(?:(?:written|built|made)(?! \w+s\b)|implemented|runs?|running|host(?:s|ed)?|deploy(?:s|ed)?|stored|uses?|using|"
+        r"(?:is|are) (?:in|on|at|\w+ v?\d[\d.]*)|version|keeps?|kept)\b"
+    ),
     "not doing": r"\b(?:not|never|no|without|stopped|quit|gave up|given up|cancell?ed|dropped|sold|ended|off)\b|n['’]t\b",
 }
 _NOUN: Final = re.compile(r"(?<=\w{4})(?:ion|ic|ist|al|cy|y|ment|ship)$")

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Final
 
-from memdir.memory.aspects import PLACES, SEVERAL_OF, aspect_of, topic_of
+from memdir.memory.aspects import PLACES, SEVERAL_OF, aspect_of, is_home, topic_of
 from memdir.memory.assertions import OPINION, is_meant
 from memdir.memory.claims_other_languages import LANGUAGES, NAME, Language, as_sentence
 from memdir.memory.occupations import EMPLOYER, JOB, NO_LESSON
 from memdir.memory.personal_other_languages import with_ich
-from memdir.memory.relations import KIN, RELATIVES
+from memdir.memory.relations import IN_FULL, KIN, RELATIVES
 from memdir.memory.tools import is_tool
 
 USER: Final = "user"
@@ -61,7 +61,7 @@ _LIVE: Final = (
     rf"{_MY} (?:new |current )*(?:address|{_FLAT})(?: is|['’]s)(?: now)? in {_V}{_END}",
     rf"\b[Tt]he new (?:flat|apartment|house|home|address)(?: is|['’]s) in (?P<value>{NAME})",
     rf"{_MY} (?:new |current )*(?:city|town|base|home ?town)(?: is|['’]s)(?: now)? (?P<value>{NAME})",
-    rf"^(?:[\w ]{{2,30}}, )?(?P<value>{NAME}) (?:is|has become|became) (?:my |our )?(?:new )?home\b(?! (?:to|of)\b)",
+    rf"^(?:[\w ]{{2,30}}, )?(?P<value>{NAME}) (?:is (?:my|our)|has become|became) (?:my |our )?(?:new )?home\b(?! (?:to|of)\b)",
     rf"(?P<value>{NAME}) is where (?P<my>I|we) (?:now )?live\b",
     rf"{_WHO}{_HOW} calls? (?P<value>{NAME})(?: my| our)? home\b",
     rf"{_WHO}{_AM}{_HOW} an? (?P<value>{NAME}) resident\b",
@@ -413,7 +413,7 @@ def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | 
     who = groups.get("who") or groups.get("kin") or groups.get("my") or "I"
     subject = _subject(who)
     value = (groups.get("value") or "").strip()
-    if subject is None or not value or (attribute == "lives in" and is_tool(value)):
+    if subject is None or not value or (attribute == "lives in" and (is_tool(value) or not is_home(value))):
         return None
     named = " ".join((groups.get("what") or "").casefold().split())
     if named:
@@ -444,6 +444,6 @@ def _subject(who: str) -> str | None:
         return USER
     if plain.casefold() in ("she", "he", "her", "his"):
         return None
-    words = plain.casefold().split()
+    words = [IN_FULL.get(word, word) for word in plain.casefold().split()]
     is_name = bool(words) and words[0] not in _NO_WHO and not words[0].endswith(("n't", "n’t"))
     return " ".join(words) if is_name else None

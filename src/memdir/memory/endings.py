@@ -13,12 +13,13 @@ from functools import cache, lru_cache
 from itertools import islice, takewhile
 from typing import Final
 
-from memdir.memory.aspects import has_several, key_and_value
+from memdir.memory.aspects import has_several, is_home, key_and_value
 from memdir.memory.assertions import is_meant
-from memdir.memory.change_words import INSTEAD, Kind, listed, patterns, root, told_by
+from memdir.memory.change_words import INSTEAD, LEAVES_WORK, Kind, listed, patterns, root, told_by
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
 from memdir.memory.claims import is_readable, speaker_and_words
-from memdir.memory.relations import FAMILY
+from memdir.memory.dates import WEEKDAY
+from memdir.memory.relations import FAMILY, IN_FULL
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.memory.tasks import done_in, is_done, object_of, task_of
 from memdir.memory.tools import Switch, is_replaced, switches, tools_of
@@ -30,7 +31,8 @@ WORDS_MAX: Final = 24
 _WORDS_FOR_ONE: Final = 4
 """A fact that says more words for each one of what is over only mentions it."""
 _CHANGED: Final = re.compile(
-    r"\b(?:now|no longer|any ?more|these days|nowadays|from (?:now|next \w+) on|again|(?:my|our|the) new|down to|up to|only|"
+    r"\b(?:now|no longer|any ?more|these days|nowadays|from (?:now|next \w+) on|"
+    rf"from {WEEKDAY}(?! ?(?:to|until|till|through|[–-])\b)|again|(?:my|our|the) new|down to|up to|only|"
     r"as of|(?:moved|switched|changed) to|going forward|"
     r"since (?:last|this|yesterday|[A-Z]\w+day)|for (?:weeks|months)|from this \w+(?: on)?|starting (?:next|this|in|from|"
     r"on))\b",
@@ -48,6 +50,11 @@ _VERB: Final = re.compile(
     r" (?:is|are|was|takes?|costs?|lasts?|starts?|ends?|begins?|opens?|closes?|leaves?|departs?|arrives?|weighs?|expires?|"
     r"lives?)\b"
 )
+_SAYS_WHERE: Final = re.compile(
+    r" (?:is|are|was|lives?) (?:now |still )?(?:in|on|at|near|behind|next to|under|above|below|opposite|by|across|around|with|"
+    r"between|inside|outside|upstairs|downstairs|home|here|there|[A-Z])"
+)
+"""From the verb on."""
 _OF_SUBJECT: Final = frozenset({"place", "owned", "value"})
 """Kinds of facts whose subject is what is spoken of."""
 _SOMEBODY: Final = re.compile(r"(?:My |Our )(?P<who>[a-z-]+) [a-z]")
@@ -93,7 +100,7 @@ _ONCE: Final = listed("""
 _OF_FILE: Final = re.compile(r"^[^:–]{1,40} – ")
 """Whom a line is about, where its words do not tell."""
 _OF_RELATIVE: Final = re.compile(
-    r"(?:My|Our) (?!team|company|firm|family|group|office)[a-z-]+ (?:works|drives|owns|uses|rides|plays|goes|lives|"
+    r"(?P<who>(?:My|Our) (?!team|company|firm|family|group|office)[a-z-]+ )(?:works|drives|owns|uses|rides|plays|goes|lives|"
     r"studies|likes|loves)\b"
 )
 _OF_KIN: Final = re.compile(
@@ -236,6 +243,7 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
                 continue
             if match[0].endswith("retired") and states_of(statement):  # from work: a person, of whom all else stays
                 continue
+            is_of_work = kind == "anything" and LEAVES_WORK.search(match[0]) is not None
             if kind == "anything" and (theirs := _WHAT_IS_THEIRS.search(match[0])) and not stems_of(theirs[1]) - _QUANTITIES:
                 continue
             if stems and not (is_cancelled and _THIS_TIME.search(statement)):
@@ -243,8 +251,8 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
                 verb = stem(match[0].rpartition(" ")[2]) if kind == "value" else ""
                 is_off = match[0].endswith(("ancelled", "anceled", "called off"))  # of itself: today
                 yield Ending(
-                    stems, kind, is_for_once=is_off or (is_cancelled and bool(stems & _ONCE)), said=match[0], verb=verb,
-                    whole=statement if kind == "made" else "",
+                    stems, "post" if is_of_work else kind, is_for_once=is_off or (is_cancelled and bool(stems & _ONCE)),
+                    said=match[0], verb=verb, whole=statement if kind in {"made", "place"} else "",
                 )  # fmt: skip
 
 
@@ -284,7 +292,9 @@ def _noted() -> tuple[tuple[Kind, re.Pattern[str]], ...]:
 @lru_cache(maxsize=_KNOWN)
 def stems_of(text: str) -> frozenset[str]:
     """Of its words that tell something: no stop words, numbers, days or months; at most WORDS_MAX."""
-    telling = (word for word in words(text) if word not in _IGNORED and len(word) > 1 and not word[0].isdigit())
+    telling = (
+        IN_FULL.get(word, word) for word in words(text) if word not in _IGNORED and len(word) > 1 and not word[0].isdigit()
+    )
     return frozenset(islice((one for one in map(root, telling) if one not in _TIMES), WORDS_MAX))
 
 
@@ -340,13 +350,12 @@ def _is_over(fact: str, ending: Ending) -> bool:
     if (
         not _are_within(ending.stems, stems)
         or len(stems - _QUANTITIES) > most * (1 + (subject == ending.stems))
-        or (ending.kind == "anything" and _OF_RELATIVE.match(fact))
+        or (ending.kind == "anything" and (kin := _OF_RELATIVE.match(fact)) and not ending.said.strip().startswith(kin["who"]))
         or (_OF_KIN.match(fact) and _DIED.search(ending.said) is None)
     ):
         return False
     if ending.kind in _OF_SUBJECT:
-        verb = _VERB.search(fact)
-        return subject == ending.stems and verb is not None and (ending.kind != "value" or stem(verb[0].strip()) == ending.verb)
+        return subject == ending.stems and _has_its_value(fact, ending)
     if _is_one_of_several(fact, ending):
         return False
     if _is_beside(fact, subject, ending):
@@ -359,6 +368,15 @@ def _is_over(fact: str, ending: Ending) -> bool:
     if (another := _ANOTHER.search(fact)) and root(another[0].split()[0]) in stems and root(another[1]) not in ending.stems:
         return False
     return negated is None or bool(stems_of(negated[0]) & ending.stems)
+
+
+def _has_its_value(fact: str, ending: Ending) -> bool:
+    """Whether a fact tells where something is, or whatever else is no longer so. Who has another desk lives where they did."""
+    verb = _VERB.search(fact)
+    if verb is None or (ending.kind == "value" and stem(verb[0].strip()) != ending.verb):
+        return False
+    is_moved_within = verb[0].startswith(" live") and not is_home(ending.whole)
+    return ending.kind != "place" or (_SAYS_WHERE.match(fact, verb.start()) is not None and not is_moved_within)
 
 
 def _is_beside(fact: str, subject: frozenset[str], ending: Ending) -> bool:

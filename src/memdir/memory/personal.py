@@ -15,11 +15,10 @@ from typing import Final
 from memdir.core.caseless import Caseless
 from memdir.memory.aspects import MINE, NEW
 from memdir.memory.assertions import AUTHOR, SAYS_WE, SAYS_YOU, SPECIALIST, TECHNICAL, is_explanatory, is_meant
-from memdir.memory.change_words import NOW_IS
 from memdir.memory.claims import claim_of, is_readable
-from memdir.memory.dates import DATE, DAY_PREFIX, WEEKDAY
+from memdir.memory.dates import DATE, DAY_PREFIX
 from memdir.memory.endings import says_what_is_over
-from memdir.memory.occupations import SCHOOL
+from memdir.memory.life_events import HAS_DONE, LIFE_EVENTS, NAME, TURN
 from memdir.memory.personal_other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
@@ -76,15 +75,6 @@ _PASSING: Final = (
     r"looking at|talking|referring|saying|convinced|certain|curious|guessing|assuming|writing this|posting|asking|"
     r"confused|stuck)\b"
 )
-_LIFE_EVENTS: Final = (
-    r"(?:was|were) (?:just |recently )?(?:born|raised|diagnosed|promoted|laid off|hired|elected|appointed|accepted|added)|"
-    r"had (?:asthma|cancer|a (?:baby|son|daughter|stroke))|(?:got|get) (?:married|engaged|divorced|promoted|"
-    r"a (?:new )?(?:job|dog|cat|puppy))|moved|relocated|joined|left|quit|switched|bought|met|studied|graduated|worked (?:at|"
-    r"for|as|in)|lived|grew up|turned \d+|adopted|retired|decided|started|stopped|gave up|learn(?:ed|t)|became|founded|"
-    r"signed up|enrolled|sold|accepted|hired|taken (?:an?|up) |took up|picked up|made (?:a|the) (?:\w+ )?(?:switch|change|"
-    r"move|decision)|lost my|broke my|given up|cancell?ed|gave notice|traded (?:in|my|our|the)|paid off|resigned|"
-    r"diagnosed with|\w+ed .{0,60}\b(?:since|for (?:[\w-]+ )?(?:years|months|decades))\b"
-)
 _CLAUSE: Final = (
     r"(?:^(?:(?:On|In|At|From|As of|By|Before|After|This|Last|Next|Today|Tomorrow|Tonight|Every|Most|These|For|During|Since|"
     r"With|Because of|Right|Now|Nowadays|Lately|Usually|Sometimes|Currently|\w+days?|Mornings|Evenings|Weekends)\b"
@@ -92,7 +82,7 @@ _CLAUSE: Final = (
 )
 """Where a clause begins."""
 _I: Final = (
-    rf"{_CLAUSE}I(?:['’]ve| have)? (?:\([^)]*\) )?{_ADVERB}(?:{_LIFE_EVENTS})"
+    rf"{_CLAUSE}I(?:['’]ve| have)? (?:\([^)]*\) )?{_ADVERB}(?:{LIFE_EVENTS})"
     rf"|{_CLAUSE}I (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)(?:need|feed|breed|[a-z]+(?<!ed))\b"
     rf"|{_CLAUSE}I (?:can|can['’]?t|cannot) {_ADVERB}(?:swim|drive|cook|dance|sing|ski|skate|ride|whistle|draw|sew|knit|read|"
     r"speak|type|hear|smell|digest|tolerate|sleep)\b(?! (?:you|it|this|that|your)\b)"
@@ -128,11 +118,10 @@ _GROUP: Final = re.compile(
     r"review|introduce)"
 )
 _USER: Final = re.compile(rf"^(?:[Tt]he |[Tt]his )?[Uu]ser(?:['’]s (?:\w+ ){{1,4}}(?:is|are|was)\b| (?:{_PERSON}|{_ACTS}))")
-_NAME: Final = r"^(?P<name>[A-ZÀ-ÞА-Я][\w'’.-]+(?: [A-ZÀ-ÞА-Я][\w'’.-]+){0,3}) (?:\([^)]{1,40}\) )?"
-_NAMED: Final = re.compile(_NAME + _PERSON)
-_ACTING: Final = re.compile(_NAME + _ACTS)
+_NAMED: Final = re.compile(NAME + _PERSON)
+_ACTING: Final = re.compile(NAME + _ACTS)
 _WE: Final = re.compile(
-    rf"{_CLAUSE}[Ww]e(?:['’]ve| have)? {_ADVERB}(?:{_LIFE_EVENTS})"
+    rf"{_CLAUSE}[Ww]e(?:['’]ve| have)? {_ADVERB}(?:{LIFE_EVENTS})"
     rf"|{_CLAUSE}[Ww]e (?:don['’]t |do not )?{_ADVERB}(?!(?:{_NOT_OF_LIFE})\b)[a-z]+(?<!ed)\b"
     rf"|{_CLAUSE}[Ww]e(?:['’]re| are) {_ADVERB}(?!{_PASSING})\w|{_CLAUSE}[Ww]e(?:['’]ve| have) {_ADVERB}(?:been|had|got)\b"
     r"|^Our (?:[\w'’-]+ ){1,5}?(?:is|are|has|have|[a-z]{3,}(?<![suy])s)\b"
@@ -140,25 +129,6 @@ _WE: Final = re.compile(
     r"|^(?:Hemos|Nos hemos) \w+|^\w{3,}(?:amos|emos|imos) (?!a ver\b)|\by yo (?:vivimos|lo hemos|nos|hemos|somos|estamos|"
     r"vamos)\b"
     r"|^Nous (?:avons|sommes|habitons|vivons|déménageons|attendons)\b|^(?:Notre|Nos) \w+ ",
-    re.IGNORECASE,
-)
-_HAS_DONE: Final = re.compile(
-    _NAME + r"(?:has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)|"
-    r"(?:quit|left|joined|married|retired|resigned|sold|bought|adopted|was (?:born|promoted|diagnosed|laid off|hired)|"
-    rf"(?:started|began|finished) (?:{SCHOOL})|"
-    r"got (?:a|the|married|engaged|promoted|divorced)|broke (?:her|his|their)|(?:changed|switched) (?:to|jobs|schools)))\b"
-)
-_TURN: Final = re.compile(
-    rf"(?:{_LIFE_EVENTS}|finished|ran (?:the|my)|passed (?:the|my)|(?:training|saving(?: up)?|studying) for (?:an?|the|my)|"
-    rf"learning (?:to|(?-i:[A-Z])\w+))\b|(?:decisions?|agreed|(?:new |house )?rules?): \w|"
-    rf"no more (?!than\b)\w|[a-z]+ing (?:\w+ )?(?:on {WEEKDAY}s|"
-    rf"every (?!day\b)\w+)\b|(?:[A-Z]\w+ |[Mm]y \w+ )(?:died|passed away|retired|has died|"
-    rf"has retired)\b|(?:the |our )?[\w-]+(?: [\w-]+)? (?:is |was |has been )?(?:moved|pushed|postponed|renamed|changed)"
-    r"(?: back| forward)? (?:to|from|until)\b"
-    rf"|(?!(?:it|this|that|he|she|everything|\w+body|\w+one) )(?:the |our |my )?[\w-]+(?: [\w-]+){{0,2}} (?:{NOW_IS})"
-    r"|(?:my |our )?new (?:[a-z]+ )?(?:laptop|computer|phone|tablet|camera|car|bike|bank|gym|doctor|dentist|gp|therapist|boss|"
-    r"manager|landlord|insurance|provider|contract|plan|salary|rent|hours|schedule|routine|team|project|client|desk|office|"
-    r"flat|house|number)(?: is)?: \w",
     re.IGNORECASE,
 )
 _POSSESSIVE: Final = re.compile(
@@ -225,7 +195,7 @@ def _is_weak_claim(statement: str, names: frozenset[str]) -> bool:
 
 
 _PRONOUNS: Final = frozenset({"he", "she", "it", "they", "we", "you", "er", "sie", "es", "ella", "él", "il", "elle"})
-_OF_PERSONS: Final = (_NAMED, _HAS_DONE, OF_SOMEBODY)
+_OF_PERSONS: Final = (_NAMED, HAS_DONE, OF_SOMEBODY)
 
 
 def is_about_person(statement: str) -> bool:
@@ -337,7 +307,7 @@ def is_of_life(statement: str) -> bool:
     if not is_readable(statement):
         return False
     statement = _without_lead(statement)
-    of_life = _WE.search(statement) is not None or _TURN.match(statement) is not None or _names(_HAS_DONE, statement)
+    of_life = _WE.search(statement) is not None or TURN.match(statement) is not None or _names(HAS_DONE, statement)
     of_life = of_life or OF_SOMEBODY.match(statement) is not None or is_bare_german(statement) or says_what_is_over(statement)
     return of_life and is_meant(statement)
 

@@ -17,8 +17,10 @@ from memdir.memory.claims import USER, Claim, claim_of, employer_of, formers_of,
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY, is_planned
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.memory.own_name import are_of_one_name
+from memdir.memory.relations import IN_FULL
 from memdir.memory.tasks import is_order
 from memdir.memory.tools import is_of_kind
+from memdir.store.text.words import words
 from memdir.store.types import Memory, MemoryCandidate
 
 Action = Literal["add", "supersede", "precede", "remove", "strengthen"]
@@ -270,7 +272,7 @@ def ends(candidate: MemoryCandidate, fact: MemoryCandidate) -> bool:
         if not (ending.kind == "the same" and (candidate.is_passing or _are_of_other_sides(candidate, fact)))
         and not (ending.kind == "name" and _may_be_another(candidate))
         and not (ending.kind == "done" and fact.kind == "static" and is_order(fact.text))
-        and not (ending.kind == "place" and _moves_house(candidate))
+        and not (ending.kind in {"place", "time", "made", "seat"} and _moves_house(candidate))
     )
 
 
@@ -310,7 +312,7 @@ def _is_of_same(one: MemoryCandidate, other: MemoryCandidate) -> bool:
         return False
     opened = _OPENING.match(one.text)
     ours = {opened["who"].casefold()} if opened is not None else _whose(one)
-    return not ours.isdisjoint(_whose(other))
+    return not (ours | {IN_FULL.get(word) for word in words(one.text)}).isdisjoint(_whose(other))
 
 
 def _whose(candidate: MemoryCandidate) -> set[str]:
@@ -321,8 +323,8 @@ def _whose(candidate: MemoryCandidate) -> set[str]:
 
 def _is_users(candidate: MemoryCandidate) -> bool:
     """Whether no other subject is named in it, but for that of its file."""
-    subject = _subject_of(candidate)
-    return subject == USER or not candidate.text.casefold().startswith(subject) or _is_of_file(candidate)
+    subject, text = _subject_of(candidate), candidate.text.casefold()
+    return subject == USER or not (text.startswith(subject) or _parent_in(text) == subject) or _is_of_file(candidate)
 
 
 def _is_of_file(candidate: MemoryCandidate) -> bool:
@@ -332,7 +334,14 @@ def _is_of_file(candidate: MemoryCandidate) -> bool:
 
 def _subject_of(candidate: MemoryCandidate) -> str:
     claim = claim_of(candidate.text)
-    return candidate.subject.casefold() if claim is None else _first_name(claim.subject)
+    subject = candidate.subject.casefold() if claim is None else _first_name(claim.subject)
+    known = _parent_in(candidate.text.casefold()) if claim is None and subject == USER else IN_FULL.get(subject)
+    return known or subject
+
+
+def _parent_in(text: str) -> str | None:
+    """Whom a statement in small letters begins with, where that is a parent or one of theirs: "my dad …", "mum …"."""
+    return IN_FULL.get(text.removeprefix("my ").removeprefix("our ").partition(" ")[0])
 
 
 def _first_name(subject: str) -> str:

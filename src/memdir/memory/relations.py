@@ -10,6 +10,13 @@ KIN: Final = (
 )
 RELATIVES: Final = frozenset(KIN.replace("[eé]e?", "e").split("|"))
 """Subjects of claims that are somebody of the one who speaks: "my sister"."""
+IN_FULL: Final = {
+    **dict.fromkeys(("mother", "mum", "mom", "mummy", "mommy", "mama"), "mother"),
+    **dict.fromkeys(("father", "dad", "daddy", "papa"), "father"),
+    **dict.fromkeys(("grandmother", "grandma", "granny", "gran"), "grandmother"),
+    **dict.fromkeys(("grandfather", "grandpa", "grandad", "granddad"), "grandfather"),
+}
+"""Who is the same in other words."""
 FAMILY: Final = (
     r"(?:[a-z]+ )?(?:(?:god|grand|step|half-)?(?:sister|brother|son|daughter|mother|father|mum|mom|dad|parents?|child|ma|pa)|"
     r"aunt|uncle|cousin|niece|nephew|twin|friend)(?:-in-law)?"

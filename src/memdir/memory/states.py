@@ -168,7 +168,7 @@ _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
             "none",
             (
                 rf"{_IS} (?:unemployed|out of work|between jobs|laid off|made redundant|let go|fired|sacked)\b|"
-                rf"\blost (?:my|his|her|the) job\b"
+                r"\b(?:lost|quit|left|changed|resigned from) (?:my|his|her|their|the) job\b|\b(?:changed|switched) jobs\b"
                 r"|\b(?:don['’]t|doesn['’]t) have a job\b"
             ),
         ),
