@@ -150,3 +150,352 @@ Plus de lait, je suis allé au magasin.
 J'ai payé le cours de piano.
 J'ai rendu un livre à la bibliothèque.
 """.splitlines()
+
+OF_PEOPLE = """\
+I live in Porto.
+I work at Nexia.
+I'm a nurse.
+I'm allergic to nuts.
+My birthday is 3 May.
+I like green tea.
+I have two kids.
+I'm married to Ana.
+My wife Ana works at the museum.
+My manager is Marta.
+My sister Jule lives in Bremen.
+My brother is a pilot.
+Jonas lives in Halle.
+Jonas is my best friend.
+Jonas is allergic to cats.
+Jonas works at Tessera.
+Jonas plays the cello.
+Jonas has a dog called Rex.
+Priya owns ingestion.
+Priya is on call this week.
+Priya prefers calls over mail.
+Tom is our designer.
+Tom's email is tom@example.org.
+My mother lives in Kiel.
+My father is a retired teacher.
+We have a cat called Miso.
+My car is a Golf.
+I ride a Brompton.
+I play guitar.
+I run on Tuesdays.
+I go to the gym on Mondays.
+I use Vim.
+My laptop is a ThinkPad.
+I bank with N26.
+My phone number is 0151 2345678.
+My dentist is Dr. Pahl.
+I take metformin.
+I drink coffee without sugar.
+My rent is 900 euros.
+Standup is at 9:30.
+Heron is written in Go.
+Heron runs on Postgres.
+Heron ships in March.
+Deploys run on Fridays.
+The wifi network is called Attic.
+I prefer short answers.
+I speak Portuguese.
+I am left-handed.
+I wear size 39.
+My favourite band is Low.
+The kids go to Waldschule.
+Our landlord is Herr Wendt.
+I'm learning Dutch.
+I'm training for a marathon.
+I'm vegetarian.
+My desk is on the second floor.
+The spare key is with Marlene.
+My son Theo is in third grade.
+I vote by mail.
+I'm reading Middlemarch.
+""".splitlines()
+"""What is known of the user, their people and their work."""
+HAPPENED = """\
+Jonas called.
+Jonas is ill.
+Jonas is back from Porto.
+Jonas got a cold.
+Jonas is gone for the week.
+Jonas was here.
+Jonas moved his appointment to Friday.
+Jonas switched off the light.
+Jonas changed his shirt.
+Jonas lost his keys.
+Jonas sold his old bike.
+Jonas stopped by.
+Jonas left early.
+Jonas left his jacket here.
+Jonas quit the chess game.
+Jonas cancelled on us.
+Jonas finished the cake.
+Jonas gave up his seat.
+Jonas dropped the glass.
+Jonas is fine again.
+Jonas is done.
+Jonas is out.
+Jonas is over it.
+Jonas is late.
+Jonas is free on Sunday.
+Priya is back.
+Priya fixed the pipeline.
+Priya moved the meeting.
+Priya finished ingestion.
+Priya is done with the review.
+Priya took over the review from Tom.
+Priya and I had lunch.
+Tom is out sick.
+Tom is on holiday.
+Tom handed in the drafts.
+Tom is leaving early today.
+Marta approved the plan.
+Marta is away.
+Marta moved our one-on-one to Friday.
+Ana is away this week.
+Ana is tired.
+Ana is out.
+Ana left at eight.
+Ana took the car.
+Ana moved the sofa.
+Ana got her hair cut.
+Ana finished her book.
+The kids are away.
+The kids are done with homework.
+The kids left for camp.
+The kids have no school today.
+Miso is gone again.
+Miso is back.
+Miso broke a vase.
+The Golf is in the garage.
+The Golf broke down.
+The Golf is fixed.
+Washed the car.
+Took the train today.
+Left the Brompton at work.
+My Brompton is in the shop.
+The gym was closed.
+The gym is closed on Monday.
+No gym today.
+No run this Tuesday.
+Skipped the run.
+My guitar needs strings.
+Broke a string on the guitar.
+Vim crashed twice.
+Closed Vim and went home.
+The ThinkPad froze.
+The laptop is at the repair shop.
+N26 was down.
+N26 sent a new card.
+My phone is broken.
+Lost my phone.
+Called the dentist.
+The dentist is closed.
+Forgot the metformin.
+Took metformin late.
+Out of metformin.
+No coffee today.
+No sugar in the house.
+Ran out of coffee.
+Paid the rent.
+The rent is paid.
+Standup was cancelled.
+Standup was short.
+Standup moved to the big room.
+No standup today.
+Heron is down.
+Heron is green again.
+Heron crashed.
+Heron is done for today.
+Heron was on the agenda.
+Merged the Heron branch.
+Deploy failed.
+Deploy is done.
+No deploy this Friday.
+The wifi is down.
+The wifi is back.
+Restarted the wifi.
+Portuguese lesson was fun.
+No Portuguese lesson this week.
+My left hand hurts.
+The shoes were too small.
+Heard a new band.
+Low played in town.
+Waldschule is closed today.
+Herr Wendt called.
+Herr Wendt is away.
+The Dutch course is full.
+Marathon training was hard.
+Twisted my ankle, no marathon training this week.
+Ate fish by mistake.
+Had no vegetables left.
+My desk is a mess.
+Worked at Jonas's desk.
+Marlene is away until Sunday.
+Picked up the spare key.
+Theo is ill.
+Theo has no homework.
+Voted today.
+Finished a chapter of Middlemarch.
+Left Middlemarch on the train.
+Porto lost again.
+Back in Porto.
+Flew out of Porto.
+Nexia is hiring.
+Left Nexia at six.
+Nexia's site is down.
+Nexia won a prize.
+Had nuts by accident.
+Tea with Jonas.
+No green tea left.
+Bought green tea.
+Jule called from Bremen.
+Jule is in Porto this week.
+Jule left for Bremen.
+My brother landed in Porto.
+My mother is visiting.
+Mum left on Sunday.
+Dad is ill.
+Dad is fine again.
+Kiel was rainy.
+Jonas asked about the cello.
+Jonas will not come on Sunday.
+Jonas is not at home.
+Jonas can't come.
+Jonas didn't eat the cake.
+Jonas never showed up.
+Jonas started a new book.
+Jonas got a new phone.
+Jonas has a new haircut.
+Jonas is now in the garden.
+Jonas is now my neighbour.
+Jonas bought a bike.
+Jonas and I walked.
+Jonas isn't well.
+Jonas was promoted.
+Jonas became a father.
+Jonas is moving the piano.
+Jonas was away.
+Jonas changed the tyres.
+Jonas turned off the heating.
+Jonas stopped laughing.
+Jonas broke his glasses.
+Jonas replaced the bulb.
+Jonas rejoined the call.
+Priya switched the database to read-only.
+Priya turned the alarm off.
+Priya deleted the old branch.
+Priya replaced the cable.
+Priya paused the rollout.
+Priya dropped the index.
+Priya shut down the old server.
+Tom redid the icons.
+Tom is no fan of meetings.
+Tom stopped sharing his screen.
+Marta is now on mute.
+Marta changed the agenda.
+Marta is not in today.
+Marta replaced the chairs.
+We replaced the chairs.
+We cancelled the dinner.
+We turned off the heating.
+We gave away the old sofa.
+We sold the old sofa.
+We got rid of the boxes.
+We stopped at the lake.
+We stopped the car.
+We dropped the kids at Waldschule.
+We left the kids with my mother.
+We left Miso with Marlene.
+We lost the match.
+We lost Miso's ball.
+I stopped the run early.
+I stopped for coffee.
+I dropped my phone.
+I left my phone at Jonas's.
+I left the gym early.
+I quit the app.
+I quit Vim by accident.
+I closed the laptop.
+I deleted a photo.
+I cancelled the cab.
+I gave Jonas my old ThinkPad charger.
+I returned the library books.
+I sold my old skis.
+I switched seats.
+I switched the lights off.
+I changed trains in Halle.
+I changed my shirt.
+I changed the sheets.
+I moved the desk.
+I moved the Golf to the garage.
+I moved my dentist appointment.
+I finished the coffee.
+I finished my tea.
+I finished work at six.
+I ended the call.
+I skipped Dutch today.
+I missed Dutch class.
+I no longer hurt.
+I am no longer tired.
+I am not hungry.
+I don't feel like running.
+I don't want to go out.
+I didn't sleep.
+I never saw that film.
+I had enough of the rain.
+I am fed up with the rain.
+I got over the cold.
+I am done with the dishes.
+I am out of milk.
+I am off to bed.
+I am back home.
+I am back at work.
+I'm back from Kiel.
+I'm off on Monday.
+I'm away on Tuesday.
+It is over.
+The match is over.
+The rain stopped.
+The heating is off.
+The bread is gone.
+The cake is gone.
+The coffee is cold.
+The tea is cold.
+The guitar is out of tune.
+The cello was loud.
+The marathon is in April.
+The Dutch teacher is ill.
+The dentist moved my appointment.
+The landlord fixed the heating.
+The landlord raised the alarm.
+The rent is due.
+The bank is closed.
+The kids went to bed.
+The kids stopped fighting.
+The school called.
+Waldschule won the cup.
+Theo finished his homework.
+Theo lost a tooth.
+Theo is done with his bath.
+Theo stopped crying.
+Theo left his bag at school.
+Miso finished the food.
+Miso stopped eating for a day.
+Porto is far.
+Nexia moved its servers.
+Nexia closed the canteen.
+Nexia dropped the price.
+Heron moved to a new repo.
+Heron got a new logo.
+Heron is now in review.
+Heron is blocked.
+Heron stopped responding.
+Postgres crashed.
+Postgres is back.
+We restarted Postgres.
+We upgraded Postgres.
+""".splitlines()
+"""What each of them did one day, each in a note of its own; it changes nothing of that."""

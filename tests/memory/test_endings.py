@@ -13,7 +13,7 @@ from memdir.memory.reconcile import related_topics_of, topics_of
 from memdir_bench.memory.changes import changes, pairs
 from memdir_bench.memory.judging import DAY_MS, Store
 
-from .ordinary_days import DAYS, DAYS_IN_OTHER_LANGUAGES, FACTS, FACTS_IN_OTHER_LANGUAGES
+from .ordinary_days import DAYS, DAYS_IN_OTHER_LANGUAGES, FACTS, FACTS_IN_OTHER_LANGUAGES, HAPPENED, OF_PEOPLE
 from .reading import read
 
 FAMILIES = ("tuned", "held", "languages_tuned", "languages_held")
@@ -116,6 +116,13 @@ def test_an_ordinary_day_ends_nothing(facts: list[str], days: list[str]) -> None
         before = {one.candidate.text for one in store.latest()}
         store.write("/memory/journal/2027-01-05.md", f"Slept badly. {day}\n", now_ms=21_000 * DAY_MS)
         assert before <= {one.candidate.text for one in store.latest()}, day
+
+
+def test_what_people_do_on_a_day_ends_nothing_of_what_is_known_of_them() -> None:
+    known = latest(*OF_PEOPLE)
+    assert set(OF_PEOPLE) <= set(known)
+    now = latest(*OF_PEOPLE, *HAPPENED)
+    assert [fact for fact in OF_PEOPLE if fact not in now] == []
 
 
 def test_german_spanish_and_french_end_facts_too() -> None:

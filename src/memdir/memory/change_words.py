@@ -60,14 +60,19 @@ def _one_of(listed: str) -> str:
 _ENDS: Final = _one_of(r"""
     sold|broke off|flogged|traded(?: in)?|gave (?:away|back|up(?: on)?)|given (?:away|back|up)|giving up|handed (?:back|
     over)|returned|got rid of|getting rid of|threw (?:out|away)|tossed|binned|donated|gave(?= (?:my|the|
-    our) [^.,;]{2,40} to\b)|some(?:one|body) stole|stop(?= \w+ing\b)|stopped(?! (?:at|by|in|for)\b)|stopping(?= \w+ing\b)|
-    quit|quitting|dropped(?! [^.,;]{0,30}\boff\b)|ended(?! up\b)|ditched|dumped|abandoned|axed|killed(?: off)?|scrapped|
+    our) [^.,;]{2,40} to\b)|some(?:one|body) stole|stop(?= \w+ing\b)|
+    stopped(?! (?:at|by|in|for|the (?:car|bus|train|bike|clock|timer)(?! \w))\b)|
+    stopping(?= \w+ing\b)|
+    quit|quitting|dropped(?! [^.,;]{0,30}\b(?:off|at)\b)|ended(?! up\b)|ditched|dumped|abandoned|axed|killed(?: off)?|scrapped|
     shelved|paused|canned|deleted|removed|decommissioned|retired(?= (?:the|my|our) )|sunset|deprecated|disabled|shut down|
-    closed(?: down)?|switched off|turned off|wound (?:up|down)|dissolved|disbanded|phased out|took down|tore down|
+    closed(?: down)?(?= (?:on )?(?:my|our|the) (?!(?:laptop|lid|door|windows?|book|curtains|blinds|file|tab|app)\b))|
+    switched off|turned off|wound (?:up|down)|dissolved|disbanded|phased out|
+    took down|tore down|
     (?:moved|migrated|switched|got|came|went|weaned) (?:off|away from)|moved on from|unsubscribed from|uninstalled|
     (?:opted|pulled|backed|dropped) out of|resigned (?:from|as)|(?:stepped (?:down|aside|back)|stood down) (?:as|from)|
     retired (?:from|as)|left(?= (?:the|my|our) (?!house|home|office|flat|room|table)\w(?![^.,;]* (?:at|behind|on|
-    in) (?:the|my|work|home)\b))|walked away from|parted ways with|(?:split(?: up)?|broke up|separated) (?:from|with)|
+    in) (?:the|my|work|home)\b)(?![^.,;]* (?:with|early)\b))|
+    walked away from|parted ways with|(?:split(?: up)?|broke up|separated) (?:from|with)|
     divorced|(?:done|through|finished) with|no more|no longer(?: \w+ing)?|no(?= [^.,;]{2,40} (?:any ?more|needed|required|
     necessary|for me|now)\b)|decided (?:not to|against)|changed my mind about|grew out of|outgr(?:ew|own)|got over|
     recovered from|gave notice (?:on|at|to)|handed in (?:my |his |her )?notice at|terminated|fired|sacked|laid off|
@@ -81,14 +86,16 @@ _ENDS: Final = _one_of(r"""
 """What is done to a thing that is no more, or no more one's own."""
 _IS_ENDED: Final = _one_of(r"""
     sold|(?<=is )(?:over|off|gone)|(?<=are )(?:over|off|gone)|(?<=was )(?:over|off|gone)|behind (?:me|us)|history|
-    cancell?ed|called off|scrapped|shelved|ended|discontinued|dissolved|disbanded|decommissioned|deprecated|switched off|
-    shut down|uninstalled|removed|deleted|abolished|lifted|rejected|withdrawn|left|quit|resigned|folded|no more|
+    cancell?ed(?! on (?:me|us|him|her|them)\b)|called off|scrapped|shelved|ended|discontinued|dissolved|disbanded|
+    decommissioned|deprecated|
+    switched off|shut down|uninstalled|removed|deleted|abolished|lifted|rejected|withdrawn|left|quit|resigned|folded|no more|
     on (?:hold|ice|pause)|obsolete
 """)
 """What is said of such a thing, where nothing follows."""
 _HAS_ENDED: Final = _one_of(r"""
-    replaced(?! (?!by\b|with\b)[^.,;]{2,40} (?:by|with)\b)|superseded|split into|broken up|merged into|dead|died|
-    stolen|broke down|passed away|retired|expired|lapsed|came off|fell (?:through|apart)|moved (?:out|away|on)|
+    replaced(?! (?!by\b|with\b)[^.,;]{2,40} (?:by|with)\b)(?! (?:the|my|our|his|her|their|an?|all|some|it)\b)|
+    superseded|split into|broken up|merged into|dead|died|
+    stolen|passed away|retired|expired|lapsed|came off|fell (?:through|apart)|moved (?:out|away|on)|
     (?:split|broke) up(?! (?:with|from)\b)|closed (?:down|for good|its doors)|
     went (?:bust|back|under|bankrupt|out of business|away)|(?:ran|run) out(?! of)|wore off|
     disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|
@@ -150,6 +157,10 @@ NOW_IS: Final = (
 )
 """How something is after it changed: a number or a name tells it."""
 _A_TEAM: Final = r" (?:(?:the|our|my|an?|another) )?[\w '’]{0,20}\b(?:team|department|squad|group)\b"
+_NO_STUFF: Final = (
+    r"(?! (?:(?:the|our|my|an?|another) )?(?:[\w-]+ )?(?:repo\w*|folder|board|channel|calendar|room|floor|desk|page|building|"
+    r"review|beta|production|testing|staging|use|progress|maintenance|public|private)\b)"
+)
 _TAKES_OVER: Final = r"\b(?:took|takes|taking|has taken) over"
 _NAME: Final = r"[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+)?"
 _DO: Final = (
@@ -163,6 +174,8 @@ LEAVES_WORK: Final = re.compile(
     r"now|already|recently|officially|is|was))* (?:left|quit|resigned|retired)$"
 )
 """Of somebody who leaves their post all else stays: who they are, where they live, what they like."""
+_FOR_NOW: Final = re.compile(r" (?:at|early|late|around|before|after|again|today|tonight|this (?:morning|afternoon|evening))\b")
+_BY_CHANCE: Final = re.compile(r" (?:[^.,;]{0,30} )?(?:early|by (?:accident|mistake))\b(?! retire)")
 _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("anything", rf"{_CLAUSE}{_WE}(?i:{_ENDS}) {_OBJECT}{_END}"),
     ("anything", rf"{_IT_IS}(?:{_IS_ENDED}{_SAID}|{_HAS_ENDED}\b)"),
@@ -289,7 +302,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
         (
             r"\b(?:became|(?:is|was|got) (?:promoted to|appointed(?: as)?)|(?:was|got) (?:made|named)(?! (?:after|by|from|in|"
             r"of|with)\b)|(?:is|am|are|['’]m|['’]s) (?:now )?(?:the|our|"
-            rf"my) new) {_THE}{_NP}{_END}"
+            rf"my) new) (?!(?:an? |the )?(?:grand)?(?:father|mother|parents?|dad|mum)\b){_THE}{_NP}{_END}"
         ),
     ),
     ("role", rf"\b[Mm]ade {_NAME} (?:my|our|the) (?:(?:new|main|default|primary|go-to) )*{_NP}{_END}"),
@@ -305,20 +318,30 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("role", rf"\bis {_THE}(?!(?:in|on|at|with|out|back|off|to|from|by|under)\b)([^\W\d][^.,;:!?()–—]{{2,50}}?) now\b"),
     (
         "time",
-        rf"{_IT_IS}{_LATER}\b(?! (?:on|in|off|away|teams|jobs|schools)\b)(?! (?:over )?(?:to|into) (?![^.;]*?{_WHEN}))",
+        (
+            rf"{_IT_IS}(?!(?:moved|changed|shifted) (?:the|my|our|her|his|their|it)\b){_LATER}\b"
+            rf"(?! (?:on|in|off|away|teams|jobs|schools)\b)(?! (?:over )?(?:to|into) (?![^.;]*?{_WHEN}))"
+        ),
     ),
     ("time", rf"{_CLAUSE}{_WE}(?i:{_LATER}) {_THE}{_NP}(?= (?:(?:to|until|till|by|from) [^.;]*?{_WHEN}|back|forward|out)\b)"),
     ("size", rf"{_IT_IS}{_RESIZED}(?= (?:from|to|by|at|again)\b|\s*[.,;!]|\s*$)"),
     ("size", rf"{_IT_IS}(?:hit|reached|crossed|up to|down to|up at|down at)(?= (?:\d|an?\b))"),
-    ("size", rf"{_CLAUSE}{_WE}(?i:{_RESIZED}) {_THE}{_NP}(?= (?:from|to|by|at)\b)"),
+    ("size", rf"{_CLAUSE}{_WE}(?i:{_RESIZED}) {_THE}{_NP}(?= (?:from|to|by)\b| at \d)"),
     ("name", rf"{_IT_IS}(?:renamed|rebranded)\b|{_IT}(?:is|are) (?:now )?called\b"),
     ("name", rf"{_CLAUSE}{_WE}(?i:renamed|rebranded) {_THE}{_NP}(?: (?:to|as|into)\b|{_END})"),
-    ("made", rf"{_IT_IS}{_REMADE} (?:to|in|into|onto|with)\b(?!{_A_TEAM})"),
+    ("made", rf"{_IT_IS}{_REMADE} (?:to|in|into|onto|with)\b(?!{_A_TEAM}){_NO_STUFF}"),
     ("made", rf"{_CLAUSE}{_WE}(?i:{_REMADE}) {_THE}{_NP} (?:over )?(?:to|in|into|onto|with)\b"),
     ("made", rf"{_IT}(?:now )?(?:runs? (?:on|in|with)|uses?) (?=[^.;]*\b(?:now|since|as of|these days|from now on)\b)"),
     ("made", rf"{_IT}(?:is|are)(?: all)? (?:now )?(?:all )?(?:hosted|written|built) (?=[^.;]*\b(?:now|since)\b)"),
-    ("made", rf"{_IT}(?:is|are)(?: all)? now(?: all)? (?:on|in|with|hosted|written|built)\b"),
+    ("made", rf"{_IT}(?:is|are)(?: all)? now(?: all)? (?:on|in|with|hosted|written|built)\b{_NO_STUFF}"),
 )
+
+
+def left_for_now(statement: str, match: re.Match[str]) -> bool:
+    """Whether who left comes back ("Ana left at eight"), or none is left ("No tea left")."""
+    if match[0].endswith(" early") or _BY_CHANCE.match(statement, match.end()):
+        return True
+    return match[0].endswith("left") and (match[0].startswith("No ") or _FOR_NOW.match(statement, match.end()) is not None)
 
 
 @cache
@@ -329,9 +352,9 @@ def patterns() -> tuple[tuple[Kind, re.Pattern[str]], ...]:
 
 _TELLS: Final[dict[Kind, str]] = {
     "doing": (
-        r"\b(?:train|prepar|study|learn|read|watch|writ|work|build|plan|wait|practi[sc]|draft|apply|renovat|redo|remodel|"
-        r"refactor|migrat|negotiat|onboard|teach|attend|enrol|taking|going through|in the middle of|sign(?:ed|ing) up|register|"
-        r"doing)\w*\b|\b(?:to do|todo|"
+        r"\b(?:train|prepar|study|learn|read|watch|writ|work(?!s? (?:at|for|as)\b)|build|plan|wait|practi[sc]|draft|apply|"
+        r"renovat|redo|remodel|refactor|migrat|negotiat|onboard|teach|attend|enrol|taking|going through|in the middle of|"
+        r"sign(?:ed|ing) up|register|doing)\w*\b|\b(?:to do|todo|"
         r"due|deadline|in progress|on (?:\w+ )?leave|projects?|current(?:ly)?)\b"
     ),
     "wanting": (
@@ -375,7 +398,7 @@ _TELLS: Final[dict[Kind, str]] = {
     "name": r"\b(?:called|named|name)\b|\b(?:is|are) (?-i:[A-ZÀ-Þ])",
     "made": (
         r"\b(?:(?:written|built|made)(?! \w+s\b)|implemented|runs?|running|host(?:s|ed)?|deploy(?:s|ed)?|stored|uses?|using|"
-        r"(?:is|are) (?:in|on|at|\w+ v?\d[\d.]*)|version|keeps?|kept)\b"
+        r"(?:is|are) (?:in|on|at(?! \d)|\w+ v?\d[\d.]*)|version|keeps?|kept)\b"
     ),
     "not doing": r"\b(?:not|never|no|without|stopped|quit|gave up|given up|cancell?ed|dropped|sold|ended|off)\b|n['’]t\b",
 }

@@ -376,12 +376,12 @@ _FIRST_PERSON: Final = frozenset({"ich", "wir"})
 
 
 _GONE: Final = re.compile(
-    r"\b(?:(?<!back )(?<!home )from|left|quit(?: at)?|"
-    r"gave up|stopped (?:using|drinking|eating|working (?:at|for))|instead of|rather than|"
-    r"no longer (?:with|at|in|for|using|use|on)?|not [\w ]{0,12}any ?more|replac(?:ed|ing)|dropped|sold|goodbye,?|"
-    r"after years (?:with|in|at|of)|used to (?:live in|work (?:at|for)|use|drink)|moved away from|"
-    r"said goodbye to) (?P<former>[^.,;!?()]{2,40}?)"
-    r"(?= (?:and|to|with|by|for|now|as|since|because|in favou?r|after|when|but)\b|\s*[.,;!?(]|\s*$)",
+    r"(?:\b(?:(?:mov|switch|chang|migrat|port|transferr|convert|relocat|upgrad|separat)(?:e|ed|es|ing)\b[^.,;:!?]{0,40}? from|"
+    r"(?:went|gone|away|resigned|retired|over) from|left|quit(?: at)?|gave up|stopped (?:using|drinking|eating|working (?:at|"
+    r"for))|instead of|rather than|no longer (?:with|at|in|for|using|use|on)?|not [\w ]{0,12}any ?more|replac(?:ed|ing)|"
+    r"dropped|sold|goodbye,?|after years (?:with|in|at|of)|used to (?:live in|work (?:at|for)|use|drink)|said goodbye to)|"
+    r"(?:^|[:,;–—] )from(?= [\w ]{2,30} to )) (?P<former>[^.,;!?()]{2,40}?)(?= (?:and|to|with|by|for(?! (?:the|an?|my) (?:"
+    r"weekend|day|week|night|holidays?|trip))|now|as|since|because|in favou?r|after|when|but)\b|\s*[.,;!?(]|\s*$)",
     re.IGNORECASE,
 )
 """What is said to hold no more."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from memdir.memory.aspects import has_several, is_home, key_and_value
 from memdir.memory.assertions import is_meant
-from memdir.memory.change_words import INSTEAD, LEAVES_WORK, Kind, listed, patterns, root, told_by
+from memdir.memory.change_words import INSTEAD, LEAVES_WORK, Kind, left_for_now, listed, patterns, root, told_by
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
 from memdir.memory.claims import is_readable, speaker_and_words
 from memdir.memory.dates import WEEKDAY
@@ -51,8 +51,8 @@ _VERB: Final = re.compile(
     r"lives?)\b"
 )
 _SAYS_WHERE: Final = re.compile(
-    r" (?:is|are|was|lives?) (?:now |still )?(?:in|on|at|near|behind|next to|under|above|below|opposite|by|across|around|with|"
-    r"between|inside|outside|upstairs|downstairs|home|here|there|[A-Z])"
+    r" (?:is|are|was|lives?) (?:now |still )?(?:in|on(?! \w+days?\b)|at(?! \d)|near|behind|next to|under|above|below|opposite|"
+    r"by|across|around|with|between|inside|outside|upstairs|downstairs|home|here|there|[A-Z])"
 )
 """From the verb on."""
 _OF_SUBJECT: Final = frozenset({"place", "owned", "value"})
@@ -89,7 +89,7 @@ _THIS_TIME: Final = re.compile(
 )
 _ONE_TIME: Final = re.compile(_THIS_TIME.pattern + r"|\b(?:tried|had|made|ate|went|took|got|bought|\w+ed)\b", re.IGNORECASE)
 _RECURRING: Final = re.compile(
-    r"\b(?:every|each|daily|weekly|monthly|yearly|\w+days|usually|mostly|often)\b|"
+    r"\b(?:every|each|daily|weekly|monthly|yearly|\w+days|usually|mostly|often|stand-?ups?)\b|"
     r"^(?:I|we|\w+ and I) (?:take|play|go|do|run|ride|attend|train|practi[cs]e)\b",
     re.IGNORECASE,
 )
@@ -241,7 +241,7 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
             is_cancelled = "ancel" in match[0]
             if _SWITCHED.search(match[0]) and _FOR_A_WHILE.search(statement):
                 continue
-            if match[0].endswith("retired") and states_of(statement):  # from work: a person, of whom all else stays
+            if left_for_now(statement, match) or (match[0].endswith("retired") and states_of(statement)):  # from work
                 continue
             is_of_work = kind == "anything" and LEAVES_WORK.search(match[0]) is not None
             if kind == "anything" and (theirs := _WHAT_IS_THEIRS.search(match[0])) and not stems_of(theirs[1]) - _QUANTITIES:
