@@ -95,7 +95,7 @@ _IS_ENDED: Final = _one_of(r"""
 _HAS_ENDED: Final = _one_of(r"""
     replaced(?! (?!by\b|with\b)[^.,;]{2,40} (?:by|with)\b)(?! (?:the|my|our|his|her|their|an?|all|some|it)\b)|
     superseded|split into|broken up|merged into|dead|died|
-    stolen|passed away|retired|expired|lapsed|came off|fell (?:through|apart)|moved (?:out|away|on)|
+    stolen|passed away|retired|expired|lapsed|came off|fell (?:through|apart)|moved (?:out|away|on(?! to\b))|
     (?:split|broke) up(?! (?:with|from)\b)|closed (?:down|for good|its doors)|
     went (?:bust|back|under|bankrupt|out of business|away)|(?:ran|run) out(?! of)|wore off|
     disappeared|called it quits|broke(?=\s*[.,;!]|\s*$)|
@@ -174,7 +174,9 @@ LEAVES_WORK: Final = re.compile(
     r"now|already|recently|officially|is|was))* (?:left|quit|resigned|retired)$"
 )
 """Of somebody who leaves their post all else stays: who they are, where they live, what they like."""
-_FOR_NOW: Final = re.compile(r" (?:at|early|late|around|before|after|again|today|tonight|this (?:morning|afternoon|evening))\b")
+_FOR_NOW: Final = re.compile(
+    r" (?:at|early|late|around|before|after|again|today|tonight|this (?:morning|afternoon|evening|week))\b"
+)
 _BY_CHANCE: Final = re.compile(r" (?:[^.,;]{0,30} )?(?:early|by (?:accident|mistake))\b(?! retire)")
 _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     ("anything", rf"{_CLAUSE}{_WE}(?i:{_ENDS}) {_OBJECT}{_END}"),
@@ -320,7 +322,7 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
         "time",
         (
             rf"{_IT_IS}(?!(?:moved|changed|shifted) (?:the|my|our|her|his|their|it)\b){_LATER}\b"
-            rf"(?! (?:on|in|off|away|teams|jobs|schools)\b)(?! (?:over )?(?:to|into) (?![^.;]*?{_WHEN}))"
+            rf"(?! (?:on|in|off|away|closer|up|over|teams|jobs|schools)\b)(?! (?:to|into) (?![^.;]*?{_WHEN})){_NO_STUFF}"
         ),
     ),
     ("time", rf"{_CLAUSE}{_WE}(?i:{_LATER}) {_THE}{_NP}(?= (?:(?:to|until|till|by|from) [^.;]*?{_WHEN}|back|forward|out)\b)"),
@@ -341,7 +343,8 @@ def left_for_now(statement: str, match: re.Match[str]) -> bool:
     """Whether who left comes back ("Ana left at eight"), or none is left ("No tea left")."""
     if match[0].endswith(" early") or _BY_CHANCE.match(statement, match.end()):
         return True
-    return match[0].endswith("left") and (match[0].startswith("No ") or _FOR_NOW.match(statement, match.end()) is not None)
+    is_gone = match[0].endswith(("left", "is off", "are off", "is gone", "are gone"))
+    return is_gone and (match[0].startswith("No ") or _FOR_NOW.match(statement, match.end()) is not None)
 
 
 @cache
