@@ -499,3 +499,92 @@ We restarted Postgres.
 We upgraded Postgres.
 """.splitlines()
 """What each of them did one day, each in a note of its own; it changes nothing of that."""
+OF_PEOPLE_IN_GERMAN = """\
+Ich wohne in Wien.
+Ich arbeite bei Hansa.
+Ich bin Architektin.
+Ich bin Diabetikerin.
+Mein Geburtstag ist am 9. August.
+Lena ist meine Frau.
+Lena arbeitet an der Oper.
+Lena wohnt in Graz.
+Lena spielt Geige.
+Lena hat eine Nussallergie.
+Ich trinke Kaffee schwarz.
+Ich spiele Geige.
+Ich singe im Chor.
+Chor ist mittwochs.
+Wir haben einen Hund, Bella.
+Mein Auto ist ein Skoda.
+Meine Mutter wohnt in Linz.
+Mein Vater ist Schneider.
+Ich benutze Emacs.
+Mein Laptop ist ein ThinkPad.
+Mein Handy ist ein Pixel.
+Die Miete beträgt 900 Euro.
+Standup ist um 9:30.
+Ich lese vor dem Schlafen.
+""".splitlines()
+HAPPENED_IN_GERMAN = """\
+Lena hat angerufen.
+Lena ist krank.
+Lena ist wieder da.
+Lena ist früh gegangen.
+Lena hat die Wohnung geputzt.
+Lena hat den Termin verschoben.
+Lena hat ihre Schlüssel verloren.
+Lena hat aufgehört zu lachen.
+Lena hat ihr altes Rad verkauft.
+Lena ist nach Hause gegangen.
+Lena ist zu Hause.
+Lena ist umgestiegen.
+Lena hat das Licht ausgemacht.
+Lena hat die Birne gewechselt.
+Post aus Wien.
+Wein aus Wien bestellt.
+Zurück aus Wien.
+Bin aus Wien zurück.
+Um fünf aus Wien losgefahren.
+Die Heizung ist kaputt.
+Das Auto ist in der Werkstatt.
+Das Auto ist kaputt.
+Der Chor fiel aus.
+Kein Chor diese Woche.
+Kein Kaffee mehr da.
+Der Kaffee ist alle.
+Ich habe den Kaffee verschüttet.
+Ich habe die Geige fallen lassen.
+Ich habe aufgehört zu lesen.
+Ich habe den Laptop zugeklappt.
+Ich bin nicht mehr müde.
+Ich mag heute keinen Kaffee.
+Mama ist zu Besuch.
+Mama ist abgereist.
+Papa hat die Reifen gewechselt.
+Papa ist wieder gesund.
+Hansa hat die Maschinen ersetzt.
+Hansa hat einen Kunden verloren.
+Ein Brief von Hansa.
+Bella ist weggelaufen und wieder da.
+Bella frisst nicht.
+Mein Handy ist leer.
+Die Miete ist bezahlt.
+Emacs ist abgestürzt.
+Ich habe Emacs geschlossen.
+Das Standup ist ausgefallen.
+Kein Standup heute.
+Lena ist zurück.
+Lena hat abgesagt.
+Lena hat das Buch beendet.
+Lena hat ihr Handy verloren.
+Lena hat das Spiel verloren.
+Lena ist raus.
+Lena ist vorbei gekommen.
+Ich bin fertig.
+Ich bin raus.
+Mutter ist umgezogen.
+Bella ist müde.
+Das Handy ist wieder da.
+Emacs läuft wieder.
+Die Oper ist geschlossen.
+""".splitlines()

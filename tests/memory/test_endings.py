@@ -13,7 +13,16 @@ from memdir.memory.reconcile import related_topics_of, topics_of
 from memdir_bench.memory.changes import changes, pairs
 from memdir_bench.memory.judging import DAY_MS, Store
 
-from .ordinary_days import DAYS, DAYS_IN_OTHER_LANGUAGES, FACTS, FACTS_IN_OTHER_LANGUAGES, HAPPENED, OF_PEOPLE
+from .ordinary_days import (
+    DAYS,
+    DAYS_IN_OTHER_LANGUAGES,
+    FACTS,
+    FACTS_IN_OTHER_LANGUAGES,
+    HAPPENED,
+    HAPPENED_IN_GERMAN,
+    OF_PEOPLE,
+    OF_PEOPLE_IN_GERMAN,
+)
 from .reading import read
 
 FAMILIES = ("tuned", "held", "languages_tuned", "languages_held")
@@ -118,11 +127,13 @@ def test_an_ordinary_day_ends_nothing(facts: list[str], days: list[str]) -> None
         assert before <= {one.candidate.text for one in store.latest()}, day
 
 
-def test_what_people_do_on_a_day_ends_nothing_of_what_is_known_of_them() -> None:
-    known = latest(*OF_PEOPLE)
-    assert set(OF_PEOPLE) <= set(known)
-    now = latest(*OF_PEOPLE, *HAPPENED)
-    assert [fact for fact in OF_PEOPLE if fact not in now] == []
+@pytest.mark.parametrize(
+    ("known", "happened"), [(OF_PEOPLE, HAPPENED), (OF_PEOPLE_IN_GERMAN, HAPPENED_IN_GERMAN)], ids=["english", "german"]
+)
+def test_what_people_do_on_a_day_ends_nothing_of_what_is_known_of_them(known: list[str], happened: list[str]) -> None:
+    assert set(known) <= set(latest(*known))
+    now = latest(*known, *happened)
+    assert [fact for fact in known if fact not in now] == []
 
 
 def test_german_spanish_and_french_end_facts_too() -> None:

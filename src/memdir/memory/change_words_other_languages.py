@@ -70,36 +70,46 @@ GERMAN: Final = ChangeWords(
     rules=_rules(
         (
             (
-                rf"{_DE_HAVE}{_DE_HOW}{_DE}{_NP} {_DE_HOW}(?:verkauft|verschenkt|weggegeben|zurückgegeben|entsorgt|gekündigt|"
-                rf"abbestellt|abgemeldet|aufgegeben|abgebrochen|beendet|aufgelöst|geschlossen|abgeschaltet|stillgelegt|"
+                rf"{_DE_HAVE}{_DE_HOW}{_DE}(?!\w+ hat \w+{_END}){_NP} {_DE_HOW}"
+                rf"(?:verkauft|verschenkt|weggegeben|zurückgegeben|entsorgt|gekündigt|"
+                rf"abbestellt|abgemeldet|aufgegeben|abgebrochen|beendet|aufgelöst|abgeschaltet|stillgelegt|"
                 rf"gelöscht|deinstalliert|abgesetzt|abgeschafft|ersetzt|abgesagt|verlassen|abgegeben|gestoppt|storniert|"
                 rf"geschenkt){_END}"
             ),
             "",
         ),
+        (rf"{_DE_HAVE}{_DE_HOW}(?:[Mm]eine?[nmrs]?|[Uu]nsere?[nmrs]?|das) {_NP} geschlossen{_END}", ""),
         (rf"\b[Mm]it {_DE}{_NP} (?:aufgehört|Schluss gemacht){_END}|\b[Aa]ufgehört mit {_DE}{_NP}{_END}", ""),
         (
             (
-                rf"{_DE_IT}(?:gestorben|tot|verkauft|weg|vorbei|zu Ende|abgeschaltet|geschlossen|abgesagt|aufgelöst|"
-                rf"eingestellt|verschwunden|umgezogen|weggezogen|ausgelaufen|abgelaufen|Geschichte|gekündigt|ausgezogen|"
-                rf"gestohlen){_END}"
+                rf"{_DE_IT}(?:gestorben|tot|verkauft|vorbei|zu Ende|abgeschaltet|geschlossen|abgesagt|aufgelöst|"
+                rf"eingestellt|verschwunden|ausgelaufen|abgelaufen|Geschichte|gekündigt|gestohlen){_END}"
             ),
             "",
         ),
+        (rf"{_DE_IT}weg{_END}", r"\A(?!.*\b(?:arbeitet|wohnt|lebt|spielt|mag|Geburtstag|ist (?:mein|unser)\w*|hat eine?)\b)"),
+        (
+            rf"{_DE_IT}(?:umgezogen|weggezogen|ausgezogen){_END}",
+            r"\b(?:wohn|leb|mitbewohner|nachbar|teil|wg\b|büro|sitz|laden|praxis)\w*",
+        ),
         (
             (
-                rf"^{_DE}{_NP} (?:habe ich|haben wir|hat \w+) [^.;]{{0,40}}?(?:verkauft|verschenkt|geschenkt|gekündigt|"
+                rf"^{_DE}{_NP} (?:habe ich|haben wir|hat [A-ZÄÖÜ]\w+) [^.;]{{0,40}}?(?:verkauft|verschenkt|geschenkt|gekündigt|"
                 rf"abgegeben){_END}"
             ),
             "",
         ),
         (rf"\baus (?:dem|der) {_NP} (?:ausgetreten|ausgestiegen|ausgezogen){_END}", ""),
-        (rf"(?:^|[.,;:–] |\bund ){_DE}{_NP} hat (?:gekündigt|aufgehört|uns verlassen|zugemacht|geschlossen){_END}", ""),
+        (rf"(?:^|[.,;:–] |\bund ){_DE}{_NP} hat (?:zugemacht|geschlossen){_END}", ""),
+        (
+            rf"(?:^|[.,;:–] |\bund ){_DE}{_NP} hat (?:gekündigt|aufgehört|(?:uns|die Firma|das Team) verlassen){_END}",
+            r"\b(?:arbeit|leite|verantwort|zuständig|betreu|chef|kolleg|team|unser|führt|gehör|kümmer|komm|macht|putz)\w*",
+        ),
         (rf"^{_NP} \w+ (?:ich|wir) nicht mehr{_END}", ""),
         (rf"\bvon {_NP} (?:zu|auf|nach) [^.;]{{2,40}}? (?:umgezogen|gewechselt|umgestiegen|migriert){_END}", ""),
         (rf"{_DE}{_NP} hat (?:ihr|ein|das|einen|eine) (?:Baby|Kind|Sohn|Tochter|Jungen|Mädchen) bekommen", r"\bschwanger\b"),
         (rf"\b(?:[Ii]ch habe|[Ww]ir haben) (?:jetzt )?{_DE}{_NP}{_END}", r"\b(?:such|wart|bewerb)\w*"),
-        (rf"\b[Kk]eine?[nmrs]? {_NP} mehr\b", ""),
+        (rf"\b[Kk]eine?[nmrs]? {_NP} mehr\b(?! (?:da|übrig|im Haus)\b)", ""),
         (rf"\bnicht mehr (?:(?:zum|zur|ins?|im|beim?|mit|nach|auf|an|am|für) )?{_DE}{_NP}{_END}", ""),
         (rf"\bdoch (?:nicht|keine?[nmrs]?) {_NP}{_END}", ""),
         (
@@ -107,7 +117,10 @@ GERMAN: Final = ChangeWords(
                 rf"{_DE_HAVE}{_DE_HOW}{_DE}{_NP} (?:gelaufen|ausgelesen|durchgelesen|zu Ende gelesen|fertig ?(?:gelesen|"
                 rf"gestellt)?|abgeschlossen|bestanden|abgegeben|eingereicht|geschafft|veröffentlicht|erledigt){_END}"
             ),
-            r"\b(?:trainier|les|lern|schreib|bau|arbeit|bereit|vorbereit|plan|muss|offen|todo|frist|studier|mach)\w*",
+            (
+                r"\b(?:trainier|les|lern|schreib|bau|arbeit(?!e?t? (?:bei|als|für)\b)|bereit|vorbereit|plan|muss|offen|todo|frist|"
+                r"studier|mach)\w*"
+            ),
         ),
         (
             rf"{_DE_HAVE}{_DE_HOW}{_NP} (?:zurückgezahlt|zurückgegeben|bezahlt|beglichen){_END}",
