@@ -118,8 +118,8 @@ GERMAN: Final = ChangeWords(
                 rf"gestellt)?|abgeschlossen|bestanden|abgegeben|eingereicht|geschafft|veröffentlicht|erledigt){_END}"
             ),
             (
-                r"\b(?:trainier|les|lern|schreib|bau|arbeit(?!e?t? (?:bei|als|für)\b)|bereit|vorbereit|plan|muss|offen|todo|frist|"
-                r"studier|mach)\w*"
+                r"\b(?:trainier|les|lern|schreib|bau|arbeit(?!e?t? (?:bei|als|für)\b)|bereit|vorbereit|plan|muss|offen|todo|"
+                r"frist|studier|mach)\w*"
             ),
         ),
         (
