@@ -101,6 +101,15 @@ def test_a_fact_that_is_said_to_be_over_is_gone_in_either_order_of_dated_notes(b
         ("I'm unemployed.", "Thursday works for me."),
         ("We rent a storage unit.", "We bought a table for the kitchen."),
         ("My therapist is Mr Okafor.", "We fired Mr. Hsu."),
+        ("I live in Porto.", "Went from Porto to Braga by bus."),
+        ("I live in Porto.", "Moved the boxes from Porto."),
+        ("I live in Porto.", "Left Porto with the kids."),
+        ("I live in Porto.", "I left Porto for the weekend."),
+        ("I work at Nexia.", "Left Nexia after lunch."),
+        ("I work at Nexia.", "Left Nexia and went home."),
+        ("I work at Nexia.", "Moved files from Nexia to the archive."),
+        ("My manager is Marta.", "Left Marta with the bill."),
+        ("My mother lives in Kiel.", "Mum came over from Kiel."),
     ],
 )  # fmt: skip
 def test_what_is_only_mentioned_stays(before: str, after: str) -> None:

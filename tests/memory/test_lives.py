@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.memory.claims import claim_of, formers_of
+from memdir.memory.claims import claim_of
+from memdir.memory.formers import formers_of
 from memdir.memory.profile import profile
 from memdir.memory.reconcile import reconcile
 from memdir_bench.memory.diaries import LANGUAGES, diary, kept, remembered

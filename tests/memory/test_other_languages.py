@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memdir.memory.claims import claim_of, formers_of, is_readable
+from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import ms_of
 from memdir.memory.extract import extract
+from memdir.memory.formers import formers_of
 from memdir.memory.profile import profile
 from memdir_bench.memory.judging import DAY_MS, Store, shown
 

@@ -18,8 +18,8 @@ _PAIR: Final = re.compile(
 PLACES: Final = frozenset({"lives in", "from", "raised in"})
 """Attributes."""
 _NO_HOME: Final = re.compile(
-    rf"(?:{WEEKDAY}s?|{MONTH})\b.*|.*\b(?:floor|room|desk|seat|team|department|office|shift|project|folder|repo\w*|"
-    r"couch|sofa|row|caf[eé]|library|table|form|list)\b.*",
+    rf"(?:{WEEKDAY}s?|{MONTH})\b.*|(?:(?:on|at) )?(?:the|an?|our|my|another) (?:[\w-]+ ){{0,2}}(?:floor|room|desk|seat|row|"
+    r"team|department|office|shift|project|folder|repo\w*|couch|sofa|caf[eé]|library|table|form|list)|(?:room|floor|desk) \w+",
     re.IGNORECASE,
 )
 _WHEN: Final = re.compile(

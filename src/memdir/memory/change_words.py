@@ -184,8 +184,8 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
     (
         "anything",
         (
-            r"\b(?:[Mm]oved|[Mm]igrated|[Ss]witched|[Cc]hanged|[Ww]ent|[Pp]orted|[Tt]ransferred)\b[^.,;:]{0,40}? from "
-            rf"{_THE}{_NP} (?:over )?to\b"
+            r"\b(?:[Mm]oved|[Mm]igrated|[Ss]witched|[Cc]hanged|[Pp]orted|[Tt]ransferred)(?: (?:all|my|our|it|everything)\b"
+            rf"[^.,;:]{{0,40}}?)? from {_THE}{_NP} (?:over )?to\b"
         ),
     ),
     (

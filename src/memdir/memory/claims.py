@@ -375,39 +375,6 @@ def _claim_in(language: Language, statement: str) -> Claim | None:
 _FIRST_PERSON: Final = frozenset({"ich", "wir"})
 
 
-_GONE: Final = re.compile(
-    r"(?:\b(?:(?:mov|switch|chang|migrat|port|transferr|convert|relocat|upgrad|separat)(?:e|ed|es|ing)\b[^.,;:!?]{0,40}? from|"
-    r"(?:went|gone|away|resigned|retired|over) from|left|quit(?: at)?|gave up|stopped (?:using|drinking|eating|working (?:at|"
-    r"for))|instead of|rather than|no longer (?:with|at|in|for|using|use|on)?|not [\w ]{0,12}any ?more|replac(?:ed|ing)|"
-    r"dropped|sold|goodbye,?|after years (?:with|in|at|of)|used to (?:live in|work (?:at|for)|use|drink)|said goodbye to)|"
-    r"(?:^|[:,;–—] )from(?= [\w ]{2,30} to )) (?P<former>[^.,;!?()]{2,40}?)(?= (?:and|to|with|by|for(?! (?:the|an?|my) (?:"
-    r"weekend|day|week|night|holidays?|trip))|now|as|since|because|in favou?r|after|when|but)\b|\s*[.,;!?(]|\s*$)",
-    re.IGNORECASE,
-)
-"""What is said to hold no more."""
-_ARTICLE: Final = re.compile(r"^(?:the|an?|my|our|his|her|der|die|das|el|la|le) ")
-_WHERE: Final = re.compile(r" (?:in|at|of|on|near|from) .*")
-
-
-def short_names(value: str) -> frozenset[str]:
-    """What a value may be called later: as it is, without its article, by its first and by its last word ("the rail museum in
-    York" is "the museum")."""
-    plain = _ARTICLE.sub("", value)
-    words = _WHERE.sub("", plain).split()
-    return frozenset({value, plain, *({words[0], words[-1]} if len(words) > 1 else ())})
-
-
-@lru_cache(maxsize=_KNOWN)
-def formers_of(statement: str) -> frozenset[str]:
-    """Values that a statement says are gone, in lower case."""
-    said = [found["former"] for found in _GONE.finditer(statement)]
-    statement = with_ich(statement)
-    for language in LANGUAGES:
-        if language.marks.search(statement) is not None:
-            said += [one for found in language.former.finditer(statement) for one in found.groups() if one is not None]
-    return frozenset(_ARTICLE.sub("", one.strip().casefold()) for one in said)
-
-
 def _claim(found: re.Match[str], attribute: str, *, is_single: bool) -> Claim | None:
     groups = found.groupdict()
     who = groups.get("who") or groups.get("kin") or groups.get("my") or "I"

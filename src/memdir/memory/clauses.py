@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memdir.memory.claims import formers_of, is_bare, is_readable
+from memdir.memory.claims import is_bare, is_readable
+from memdir.memory.formers import formers_of
 from memdir.memory.personal import is_claim, is_of_life
 
 CLAUSES_MAX: Final = 6

@@ -375,7 +375,7 @@ def _has_its_value(fact: str, ending: Ending) -> bool:
     verb = _VERB.search(fact)
     if verb is None or (ending.kind == "value" and stem(verb[0].strip()) != ending.verb):
         return False
-    is_moved_within = verb[0].startswith(" live") and not is_home(ending.whole)
+    is_moved_within = verb[0].startswith(" live") and not is_home(ending.whole.rpartition(" to ")[2].rstrip(".! "))
     return ending.kind != "place" or (_SAYS_WHERE.match(fact, verb.start()) is not None and not is_moved_within)
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from memdir.memory.aspects import HOW, aspect_of, has_several, key_and_value, topic_of
-from memdir.memory.claims import USER, Claim, claim_of, employer_of, formers_of, short_names, speaker_and_words
+from memdir.memory.claims import USER, Claim, claim_of, employer_of, speaker_and_words
 from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY, is_planned
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
+from memdir.memory.formers import formers_of, short_names
 from memdir.memory.own_name import are_of_one_name
 from memdir.memory.relations import IN_FULL
 from memdir.memory.tasks import is_order
@@ -335,8 +336,7 @@ def _is_of_file(candidate: MemoryCandidate) -> bool:
 def _subject_of(candidate: MemoryCandidate) -> str:
     claim = claim_of(candidate.text)
     subject = candidate.subject.casefold() if claim is None else _first_name(claim.subject)
-    known = _parent_in(candidate.text.casefold()) if claim is None and subject == USER else IN_FULL.get(subject)
-    return known or subject
+    return (_parent_in(candidate.text.casefold()) if claim is None and subject == USER else IN_FULL.get(subject)) or subject
 
 
 def _parent_in(text: str) -> str | None:
