@@ -260,7 +260,7 @@ def test_a_graph_leads_from_one_to_the_next(server: ServerProcess, client: httpx
     at = {"containerTag": tag}
     text = (
         b"- My partner is Ines Alves\n- Ines Alves works at Tessera\n- Ben Okafor works at Tessera\n"
-        b"- Project Heron uses MongoDB\n"
+        b"- Project Heron uses MongoDB\n- Mum lives in Kiel\n"
     )
     client.put("/v1/files/memory/me.md", params=at, content=text).raise_for_status()
     done(client, tag)
@@ -275,6 +275,7 @@ def test_a_graph_leads_from_one_to_the_next(server: ServerProcess, client: httpx
     assert links("user", 3)[-1] == ("ben okafor", "works at", "tessera", 3)
     assert links("ines", 1) == [near[0], ("ines alves", "works at", "tessera", 2)]
     assert links("nobody", 2) == []
+    assert links("mum", 1) == links("my mother", 1) == [("mother", "lives in", "kiel", 5)]
 
 
 @pytest.mark.promise("facts.note-programs")

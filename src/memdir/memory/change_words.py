@@ -175,7 +175,8 @@ LEAVES_WORK: Final = re.compile(
 )
 """Of somebody who leaves their post all else stays: who they are, where they live, what they like."""
 _FOR_NOW: Final = re.compile(
-    r" (?:at|early|late|around|before|after|again|today|tonight|this (?:morning|afternoon|evening|week))\b"
+    r" (?:at|early|late|around|before|after(?! (?:\w+ )?(?:years|months)\b)|again|today|tonight|"
+    r"this (?:morning|afternoon|evening|week))\b"
 )
 _BY_CHANCE: Final = re.compile(r" (?:[^.,;]{0,30} )?(?:early|by (?:accident|mistake))\b(?! retire)")
 _TABLE: Final[tuple[tuple[Kind, str], ...]] = (

@@ -16,6 +16,7 @@ from typing import Final
 from memdir.memory.claims import USER, claim_of
 from memdir.memory.claims_other_languages import NAME
 from memdir.memory.personal import certain_person
+from memdir.memory.relations import IN_FULL
 from memdir.store.types import Memory, MemoryCandidate
 
 HOPS_MAX: Final = 5
@@ -81,8 +82,10 @@ class Entities:
         return found | ({USER} if {"i", "my", "me", "mine", "user", "we", "our"} & set(words) else set())
 
     def named(self, text: str) -> str:
-        """The name that is meant: "ana" is "ana ruiz" where only one is called so; "I" and "me" are the user."""
-        name = " ".join(text.casefold().split())
+        """The name that is meant: "ana" is "ana ruiz" where only one is called so; "I" and "me" are the user, "my mum" is the
+        mother."""
+        name = " ".join(text.casefold().split()).removeprefix("my ")
+        name = IN_FULL.get(name, name)
         if name in ("i", "me", "myself", "user"):
             return USER
         longer = self._by_first.get(name, set())
