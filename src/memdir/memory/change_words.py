@@ -340,8 +340,8 @@ _TABLE: Final[tuple[tuple[Kind, str], ...]] = (
 )
 
 
-def left_for_now(statement: str, match: re.Match[str]) -> bool:
-    """Whether who left comes back ("Ana left at eight"), or none is left ("No tea left")."""
+def is_for_now(statement: str, match: re.Match[str]) -> bool:
+    """Whether it is over for now only ("Ana left at eight", "stopped the run early"), or none is left ("No tea left")."""
     if match[0].endswith(" early") or _BY_CHANCE.match(statement, match.end()):
         return True
     is_gone = match[0].endswith(("left", "is off", "are off", "is gone", "are gone"))

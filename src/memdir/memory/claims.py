@@ -18,7 +18,7 @@ from memdir.memory.assertions import OPINION, is_meant
 from memdir.memory.claims_other_languages import LANGUAGES, NAME, Language, as_sentence
 from memdir.memory.occupations import EMPLOYER, JOB, NO_LESSON
 from memdir.memory.personal_other_languages import with_ich
-from memdir.memory.relations import IN_FULL, KIN, RELATIVES
+from memdir.memory.relations import KIN, RELATIVES, in_full
 from memdir.memory.tools import is_tool
 
 USER: Final = "user"
@@ -411,6 +411,6 @@ def _subject(who: str) -> str | None:
         return USER
     if plain.casefold() in ("she", "he", "her", "his"):
         return None
-    words = [IN_FULL.get(word, word) for word in plain.casefold().split()]
+    words = [in_full(word) for word in plain.casefold().split()]
     is_name = bool(words) and words[0] not in _NO_WHO and not words[0].endswith(("n't", "n’t"))
     return " ".join(words) if is_name else None

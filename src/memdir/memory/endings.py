@@ -15,11 +15,11 @@ from typing import Final
 
 from memdir.memory.aspects import has_several, is_home, key_and_value
 from memdir.memory.assertions import is_meant
-from memdir.memory.change_words import INSTEAD, LEAVES_WORK, Kind, left_for_now, listed, patterns, root, told_by
+from memdir.memory.change_words import INSTEAD, LEAVES_WORK, Kind, is_for_now, listed, patterns, root, told_by
 from memdir.memory.change_words_other_languages import OTHER_LANGUAGES, ChangeWords
 from memdir.memory.claims import is_readable, speaker_and_words
 from memdir.memory.dates import WEEKDAY
-from memdir.memory.relations import FAMILY, IN_FULL
+from memdir.memory.relations import FAMILY, in_full
 from memdir.memory.states import FILLERS, State, is_excluded, states_of
 from memdir.memory.tasks import done_in, is_done, object_of, task_of
 from memdir.memory.tools import Switch, is_replaced, switches, tools_of
@@ -241,7 +241,7 @@ def _told(statement: str, patterns: Sequence[tuple[Kind, re.Pattern[str]]]) -> I
             is_cancelled = "ancel" in match[0]
             if _SWITCHED.search(match[0]) and _FOR_A_WHILE.search(statement):
                 continue
-            if left_for_now(statement, match) or (match[0].endswith("retired") and states_of(statement)):  # from work
+            if is_for_now(statement, match) or (match[0].endswith("retired") and states_of(statement)):  # from work
                 continue
             is_of_work = kind == "anything" and LEAVES_WORK.search(match[0]) is not None
             if kind == "anything" and (theirs := _WHAT_IS_THEIRS.search(match[0])) and not stems_of(theirs[1]) - _QUANTITIES:
@@ -292,9 +292,7 @@ def _noted() -> tuple[tuple[Kind, re.Pattern[str]], ...]:
 @lru_cache(maxsize=_KNOWN)
 def stems_of(text: str) -> frozenset[str]:
     """Of its words that tell something: no stop words, numbers, days or months; at most WORDS_MAX."""
-    telling = (
-        IN_FULL.get(word, word) for word in words(text) if word not in _IGNORED and len(word) > 1 and not word[0].isdigit()
-    )
+    telling = (in_full(word) for word in words(text) if word not in _IGNORED and len(word) > 1 and not word[0].isdigit())
     return frozenset(islice((one for one in map(root, telling) if one not in _TIMES), WORDS_MAX))
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from memdir.memory.claims import USER, claim_of
 from memdir.memory.claims_other_languages import NAME
 from memdir.memory.personal import certain_person
-from memdir.memory.relations import IN_FULL
+from memdir.memory.relations import in_full
 from memdir.store.types import Memory, MemoryCandidate
 
 HOPS_MAX: Final = 5
@@ -84,8 +84,7 @@ class Entities:
     def named(self, text: str) -> str:
         """The name that is meant: "ana" is "ana ruiz" where only one is called so; "I" and "me" are the user, "my mum" is the
         mother."""
-        name = " ".join(text.casefold().split()).removeprefix("my ")
-        name = IN_FULL.get(name, name)
+        name = in_full(" ".join(text.casefold().split()).removeprefix("my "))
         if name in ("i", "me", "myself", "user"):
             return USER
         longer = self._by_first.get(name, set())

@@ -15,16 +15,19 @@ from memdir.memory.tools import is_tool
 _KNOWN: Final = 32_768
 _MOVED: Final = r"\b(?:mov|switch|chang|migrat|port|transferr|convert|relocat|upgrad|separat)(?:e|ed|es|ing)\b"
 _FORMER: Final = r"(?P<former>[^.,;!?()]{2,40}?)"
+_COMES_BACK: Final = (
+    r" [^.,;!?()]{2,40} (?:with|by|when|and (?:went|walked|drove|came|took|headed|ran|flew|rode|met|had)\b|"
+    r"after (?!(?:\w+ )?(?:years|months)))\b"
+)
+"""After "left": with the kids, after lunch."""
+_FOR_A_TRIP: Final = r" (?:the|an?|my) (?:weekend|day|week|night|holidays?|trip)"
+_END: Final = rf"(?= (?:and|to|with|by|for(?!{_FOR_A_TRIP})|now|as|since|because|in favou?r|after|when|but)\b|\s*[.,;!?(]|\s*$)"
 _GONE: Final = re.compile(
-    rf"(?:{_MOVED}(?: away| over)? from|\b(?:away|resigned|retired|t(?:ook|ak(?:es|en|ing)) over) from|"
-    r"\bleft(?! [^.,;!?()]{2,40} (?:with|by|when|and (?:went|walked|drove|came|took|headed|ran|flew|rode|met|had)\b|"
-    r"after (?!(?:\w+ )?(?:years|months)))\b)"
-    r"|\b(?:quit(?: at)?|gave up|"
-    r"stopped (?:using|drinking|eating|working (?:at|for))|instead of|rather than|no longer (?:with|at|in|for|using|use|on)?|"
-    r"not [\w ]{0,12}any ?more|replac(?:ed|ing)|dropped|sold|goodbye,?|after years (?:with|in|at|of)|used to (?:live in|work "
-    rf"(?:at|for)|use|drink)|said goodbye to)|(?:^|[:,;–—] )from(?= [\w ]{{2,30}} to )) {_FORMER}(?= (?:and|to|with|by|for(?! "
-    r"(?:the|an?|my) (?:weekend|day|week|night|holidays?|trip))|now|as|since|because|in favou?r|after|when|but)\b|"
-    r"\s*[.,;!?(]|\s*$)",
+    rf"(?:{_MOVED}(?: away| over)? from|\b(?:away|resigned|retired|t(?:ook|ak(?:es|en|ing)) over) from|\bleft(?!{_COMES_BACK})|"
+    r"\b(?:quit(?: at)?|gave up|stopped (?:using|drinking|eating|working (?:at|for))|instead of|rather than|no longer (?:with|"
+    r"at|in|for|using|use|on)?|not [\w ]{0,12}any ?more|replac(?:ed|ing)|dropped|sold|goodbye,?|after years (?:with|in|at|of)|"
+    r"used to (?:live in|work (?:at|for)|use|drink)|said goodbye to)|"
+    rf"(?:^|[:,;–—] )from(?= [\w ]{{2,30}} to )) {_FORMER}{_END}",
     re.IGNORECASE,
 )
 """What is said to hold no more."""

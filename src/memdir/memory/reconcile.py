@@ -18,10 +18,9 @@ from memdir.memory.dates import DAY_MS, MONTH, WEEKDAY, is_planned
 from memdir.memory.endings import endings_of, is_ended, stems_of, word_topics
 from memdir.memory.formers import formers_of, short_names
 from memdir.memory.own_name import are_of_one_name
-from memdir.memory.relations import IN_FULL
+from memdir.memory.relations import in_full, parent_in, parents_in
 from memdir.memory.tasks import is_order
 from memdir.memory.tools import is_of_kind
-from memdir.store.text.words import words
 from memdir.store.types import Memory, MemoryCandidate
 
 Action = Literal["add", "supersede", "precede", "remove", "strengthen"]
@@ -313,7 +312,7 @@ def _is_of_same(one: MemoryCandidate, other: MemoryCandidate) -> bool:
         return False
     opened = _OPENING.match(one.text)
     ours = {opened["who"].casefold()} if opened is not None else _whose(one)
-    return not (ours | {IN_FULL.get(word) for word in words(one.text)}).isdisjoint(_whose(other))
+    return not (ours | parents_in(one.text)).isdisjoint(_whose(other))
 
 
 def _whose(candidate: MemoryCandidate) -> set[str]:
@@ -325,7 +324,7 @@ def _whose(candidate: MemoryCandidate) -> set[str]:
 def _is_users(candidate: MemoryCandidate) -> bool:
     """Whether no other subject is named in it, but for that of its file."""
     subject, text = _subject_of(candidate), candidate.text.casefold()
-    return subject == USER or not (text.startswith(subject) or _parent_in(text) == subject) or _is_of_file(candidate)
+    return subject == USER or not (text.startswith(subject) or parent_in(text) == subject) or _is_of_file(candidate)
 
 
 def _is_of_file(candidate: MemoryCandidate) -> bool:
@@ -335,13 +334,10 @@ def _is_of_file(candidate: MemoryCandidate) -> bool:
 
 def _subject_of(candidate: MemoryCandidate) -> str:
     claim = claim_of(candidate.text)
-    subject = candidate.subject.casefold() if claim is None else _first_name(claim.subject)
-    return (_parent_in(candidate.text.casefold()) if claim is None and subject == USER else IN_FULL.get(subject)) or subject
-
-
-def _parent_in(text: str) -> str | None:
-    """Whom a statement in small letters begins with, where that is a parent or one of theirs: "my dad …", "mum …"."""
-    return IN_FULL.get(text.removeprefix("my ").removeprefix("our ").partition(" ")[0])
+    if claim is not None:
+        return _first_name(claim.subject)
+    subject = in_full(candidate.subject.casefold())
+    return (parent_in(candidate.text) if subject == USER else None) or subject
 
 
 def _first_name(subject: str) -> str:

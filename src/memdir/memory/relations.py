@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from memdir.store.text.words import words
+
 KIN: Final = (
     r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|mother|father|mum|mom|dad|parents|brother|sister|"
     r"grandmother|grandfather|grandma|grandpa|granny|grandad|aunt|uncle|cousin|niece|nephew|boss|manager|flatmate|roommate"
 )
 RELATIVES: Final = frozenset(KIN.replace("[eé]e?", "e").split("|"))
 """Subjects of claims that are somebody of the one who speaks: "my sister"."""
-IN_FULL: Final = {
+_IN_FULL: Final = {
     **dict.fromkeys(("mother", "mum", "mom", "mummy", "mommy", "mama"), "mother"),
     **dict.fromkeys(("father", "dad", "daddy", "papa"), "father"),
     **dict.fromkeys(("grandmother", "grandma", "granny", "gran"), "grandmother"),
@@ -41,3 +43,18 @@ TRUSTED: Final = RELATIVES | frozenset(
     """.split()  # noqa: SIM905
 )
 """Who knows of the user what they say."""
+
+
+def in_full(word: str) -> str:
+    """ "mother" for "mum", in small letters; any other word as it is."""
+    return _IN_FULL.get(word, word)
+
+
+def parents_in(text: str) -> frozenset[str]:
+    """Parents and theirs who are named in a statement."""
+    return frozenset(_IN_FULL[word] for word in words(text) if word in _IN_FULL)
+
+
+def parent_in(text: str) -> str | None:
+    """Which of them a statement begins with: "My dad …", "Mum …"."""
+    return _IN_FULL.get(text.casefold().removeprefix("my ").removeprefix("our ").partition(" ")[0])

@@ -30,9 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     os.umask(0o077)  # for files that a library makes: those of the index of words
 
-    from memdir.core.heap import kept
+    from memdir.core.heap import frozen_imports
 
-    with kept():
+    with frozen_imports():
         from memdir.core.errors import MemdirError
         from memdir.server.lifecycle import ServerOptions, run
         from memdir.server.storage import StorageOptions

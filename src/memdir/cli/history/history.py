@@ -6,7 +6,6 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable
-from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
 
 from memdir.cli.command import EXIT_NOTHING, EXIT_OK, Command, Parser, bounded_int
@@ -219,7 +218,7 @@ def _pieces(client: Client, container: str, number: int) -> Iterable[bytes]:
 
 def _diff(client: Client, place: Place, revisions: tuple[int, int | None], out: Output) -> int:
     """A unified diff. Exit code 1 when nothing differs, as there is nothing to show."""
-    from memdir.sync.conflicts.text_diff import unified
+    from memdir.sync.conflicts.text_diff import lines_of, unified
 
     first, second = revisions
     old = _bounded(_pieces(client, place.container, first), f"revision {first}")
@@ -230,7 +229,7 @@ def _diff(client: Client, place: Place, revisions: tuple[int, int | None], out: 
     if old == new:
         return EXIT_NOTHING
     try:
-        before, after = (StringIO(side.decode("utf-8"), newline="\n").readlines() for side in (old, new))
+        before, after = ([line.decode("utf-8") for line in lines_of(side)] for side in (old, new))
     except UnicodeDecodeError:
         out.line(f"revision {first} and {label} differ, and are no text")
         return EXIT_OK

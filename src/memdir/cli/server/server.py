@@ -136,7 +136,7 @@ def describe(server: ServerInfo | None) -> dict[str, Any]:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir.client.local import running_server
-    from memdir.core.heap import kept
+    from memdir.core.heap import frozen_imports
     from memdir.core.paths import app_paths
 
     running = running_server(app_paths())
@@ -144,7 +144,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         raise BusyError(
             f"the server already runs at {running.url} (pid {running.pid})", hint="stop it with `memdir server stop`"
         )
-    with kept():
+    with frozen_imports():
         from memdir.server.lifecycle import ServerOptions, run
 
     out.flush()

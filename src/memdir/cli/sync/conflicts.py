@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -143,6 +142,8 @@ def _difference(one: _Found) -> list[str]:
 
 def _text(place: Path) -> list[str] | str:
     """The lines of a text, or in words what it is."""
+    from memdir.sync.conflicts.text_diff import lines_of
+
     try:
         status = place.lstat()
     except FileNotFoundError:
@@ -156,7 +157,7 @@ def _text(place: Path) -> list[str] | str:
     content = place.read_bytes()
     try:
         if b"\0" not in content:
-            return StringIO(content.decode("utf-8"), newline="\n").readlines()
+            return [line.decode("utf-8") for line in lines_of(content)]
     except UnicodeDecodeError:
         pass
     return f"{human_bytes(status.st_size)}, no text"

@@ -50,6 +50,7 @@ _LOCK_MS: Final = 10_000
 """So long `vacuum full` waits for a table: who asks for it meanwhile waits behind it."""
 _OLDER_POLL_S: Final = 0.1
 _FULL_MAX: Final = 2
+"""Runs of `vacuum full` in one call."""
 
 
 class PostgresUpkeep:

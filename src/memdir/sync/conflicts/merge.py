@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from memdir.core.limits import MIB
-from memdir.sync.conflicts.text_diff import common, numbered
+from memdir.sync.conflicts.text_diff import common, lines_of, numbered
 
 TEXT_MAX_BYTES: Final = MIB
 """Larger files are not merged: a person should look at those."""
@@ -37,7 +37,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes, *, path: str = "") -> bytes |
         return theirs
     if not all(_is_text(side) for side in (base, ours, theirs)):
         return None
-    texts = [_lines(side) for side in (base, ours, theirs)]
+    texts = [lines_of(side) for side in (base, ours, theirs)]
     if max(map(len, texts)) > _LINES_MAX:
         return None
     numbers = numbered(*texts)
@@ -47,12 +47,6 @@ def merge(base: bytes, ours: bytes, theirs: bytes, *, path: str = "") -> bytes |
     lines = {number: line for text, row in zip(texts, numbers, strict=True) for number, line in zip(row, text, strict=True)}
     result = b"".join(lines[number] for number in merged)
     return result if _keeps_json(path, (base, ours, theirs), result) else None
-
-
-def _lines(side: bytes) -> list[bytes]:
-    """A line ends with a newline, and only with that: a carriage return before it belongs to the line."""
-    pieces = side.split(b"\n")
-    return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
 def _is_text(side: bytes) -> bool:

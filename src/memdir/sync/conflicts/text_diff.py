@@ -23,6 +23,12 @@ _STEPS_MAX: Final = 400_000
 Pairs = list[tuple[int, int]]
 
 
+def lines_of(content: bytes) -> list[bytes]:
+    """A line ends with a newline, and only with that: a carriage return before it belongs to the line."""
+    pieces = content.split(b"\n")
+    return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+
+
 def numbered(*texts: Sequence[Hashable]) -> list[list[int]]:
     """Equal lines get equal numbers, so that comparing them costs the same whatever their length."""
     known: dict[Hashable, int] = {}
