@@ -28,9 +28,10 @@ def hit(text: str, *, weak: bool = False) -> SearchHit:
 class SlowServer:
     """An engine whose server finds a text of the file's former content until it is given the time to read the new one."""
 
-    def __init__(self, first: SearchHit, *, pushed: bool) -> None:
+    def __init__(self, first: list[SearchHit], *, pushed: bool, in_words: bool) -> None:
         self.first = first
         self.pushed = pushed
+        self.in_words = in_words
         self.waits_s: list[float] = []
         self.last_pushed_seq = 1
         self.link = SimpleNamespace(state=lambda: SimpleNamespace(online=True), call=lambda call: call(self))
@@ -48,22 +49,30 @@ class SlowServer:
         return []
 
     def search(self, request: SearchRequest) -> SearchResponse:
-        del request
+        assert request.wait_ms > 0
         late = len(self.waits_s) > 1
-        found = [hit(NEW)] if late else [self.first]
-        return SearchResponse(results=found, total=1, pending=[] if late else ["/health.md"], timing_ms=1.0)
+        return SearchResponse(
+            results=[hit(NEW)] if late else self.first,
+            total=1,
+            pending=[] if late or self.in_words else ["/health.md"],
+            half_read=None if late else 1,
+            timing_ms=1.0,
+        )
 
 
 @pytest.mark.parametrize(
-    ("first", "pushed", "waits"),
+    ("first", "pushed", "in_words", "waits"),
     [
-        (hit(OLD), False, True), (hit(OLD), True, True), (hit(NEW, weak=True), True, True), (hit(NEW), True, False),
+        ([hit(OLD)], False, False, True), ([hit(OLD)], True, False, True), ([hit(NEW, weak=True)], True, False, True),
+        ([], True, True, True), ([hit(NEW, weak=True)], True, True, True), ([hit(NEW)], True, False, False),
     ],
 )  # fmt: skip
-def test_an_answer_that_shows_nothing_sure_waits_for_an_edit(first: SearchHit, pushed: bool, waits: bool) -> None:
+def test_an_answer_that_shows_nothing_sure_waits_for_an_edit(
+    first: list[SearchHit], pushed: bool, in_words: bool, waits: bool
+) -> None:
     tree = MemoryFs(uid=os.getuid(), gid=os.getgid())
     tree.put_file("/health.md", [NEW.encode() + b"\n"], mode=0o644, mtime_ns=0, expected=None)
-    engine = SlowServer(first, pushed=pushed)
+    engine = SlowServer(first, pushed=pushed, in_words=in_words)
     engine_of: Callable[[float], SlowServer] = lambda _: engine  # noqa: E731
     syncing = SimpleNamespace(
         wait_engine=engine_of, enabled=True, error=None, bring_server=lambda _: False, profile_text="", siblings=None

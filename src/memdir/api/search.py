@@ -162,6 +162,8 @@ class SearchResponse(Wire):
     total: int
     pending: list[str]
     """Paths in scope (at most 1,000) that were not searchable yet when the search ran."""
+    half_read: int | None = None
+    """With `waitMs`: how many files that it was waited for (at most 17) could not be found by meaning when it was over."""
     timing_ms: float
     stages_ms: dict[str, float] | None = None
     reranking: Reranking | None = None

@@ -215,7 +215,7 @@ class Grep:
             if not self._syncing.bring_server(limits.starting):
                 raise
             waiting, response = ask(soon_s, options)
-        on_their_way = len(waiting) + len(response.pending)
+        on_their_way = len(waiting) + max(len(response.pending), response.half_read or 0)
         if wait_s > soon_s and 0 < on_their_way <= SEARCH_WAIT_FILES_MAX and not self._is_sure(response, waiting):
             limits.more(wait_s)
             return ask(wait_s - soon_s, options)
@@ -231,7 +231,7 @@ class Grep:
     ) -> tuple[list[str], SearchResponse]:
         deadline_s = time.monotonic() + wait_s
         waiting = engine.flush(os.path.commonpath(scopes), wait_s)
-        left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
+        left_ms = max(1, int((deadline_s - time.monotonic()) * 1000)) if wait_s else 0
         return waiting, self._ask(engine, query, scopes, limit, left_ms, options)
 
     def _ask(self, engine: Engine, query: str, scopes: list[str], limit: int, wait_ms: int, options: Json) -> SearchResponse:

@@ -55,9 +55,9 @@ async def search(caller: Caller, dispatcher: Dispatcher, engine: Engine, request
     scopes = await dispatcher.run(lambda: [scope_of(caller, container.id, path, folder=folder) for path, folder in paths])
     scope = await dispatcher.run(united, caller, scopes) if request.mode == "semantic" else scopes[0]
     pending: list[str] = []
-    lacking = False
+    lacking = 0
     if request.wait_ms and request.wait_seq > 0 and request.mode == "semantic":  # exact text is read from the files
-        lacking = not await _until_searchable(
+        lacking = await _until_searchable(
             caller, dispatcher, engine, scope, request.wait_seq, began + request.wait_ms / 1000
         )
     waited = time.perf_counter()
@@ -68,7 +68,7 @@ async def search(caller: Caller, dispatcher: Dispatcher, engine: Engine, request
         pending = [path for path in unread if any(in_place(path, one) for one in scopes)]
         found = await dispatcher.run(_semantic, caller, engine, scope, request)
         if not found.hits and lacking:
-            await _until_embedded(caller, dispatcher, scope, request.wait_seq, began + request.wait_ms / 1000)
+            lacking = await _until_embedded(caller, dispatcher, scope, request.wait_seq, began + request.wait_ms / 1000)
             found = await dispatcher.run(_semantic, caller, engine, scope, request)
     grouping = time.perf_counter()
     shaped = await dispatcher.run(shape, caller, found.hits, request) if not is_plain(request) else Shaped(hits=found.hits)
@@ -79,6 +79,7 @@ async def search(caller: Caller, dispatcher: Dispatcher, engine: Engine, request
         results=shaped.hits,
         total=found.total,
         pending=pending,
+        half_read=lacking or None,
         timing_ms=_ms(now - waited),
         stages_ms=stages if request.explain else None,
         reranking=found.reranking,
@@ -114,24 +115,24 @@ def united(caller: Caller, scopes: list[Scope]) -> Scope:
 
 async def _until_searchable(
     caller: Caller, dispatcher: Dispatcher, engine: Engine, scope: Scope, seq: int, deadline: float
-) -> bool:
+) -> int:
     """Until everything in scope up to `seq` is found by a search, at most to `deadline` (of `time.perf_counter`); of what is
     left of it, up to EMBED_WAIT_S for the transformer's vectors of a few fresh edits, which are then found by meaning and not
-    only by words. Returns whether all have them."""
+    only by words. Returns how many have none (at most EMBED_WAIT_FILES + 1)."""
     missing = caller.store.documents.not_searchable
     with dispatcher.watch(scope.container_id) as watch:
-        while await dispatcher.run(missing, scope, up_to_revision=min(seq, INT64_MAX), limit=1):
+        while left := await dispatcher.run(missing, scope, up_to_revision=min(seq, INT64_MAX), limit=EMBED_WAIT_FILES + 1):
             left_s = deadline - time.perf_counter()
             if left_s <= 0 or dispatcher.closing:
-                return False
+                return len(left)
             await watch.wait(left_s)
     await dispatcher.run(engine.wait_settled, deadline - time.perf_counter())
     return await _until_embedded(caller, dispatcher, scope, seq, min(deadline, time.perf_counter() + EMBED_WAIT_S))
 
 
-async def _until_embedded(caller: Caller, dispatcher: Dispatcher, scope: Scope, seq: int, deadline: float) -> bool:
+async def _until_embedded(caller: Caller, dispatcher: Dispatcher, scope: Scope, seq: int, deadline: float) -> int:
     """Until the short edits in scope up to `seq` have the transformer's vectors, unless they are more than EMBED_WAIT_FILES.
-    Returns whether all of these have them.
+    Returns how many have none (at most EMBED_WAIT_FILES + 1).
 
     Waited for a second time, and longer, before an answer says that there is nothing: on a busy machine, or at the very first
     start, it would be said of a file that was saved a moment ago."""
@@ -148,9 +149,9 @@ async def _until_embedded(caller: Caller, dispatcher: Dispatcher, scope: Scope, 
         ):
             left_s = deadline - time.perf_counter()
             if left_s <= 0 or dispatcher.closing or len(left) > EMBED_WAIT_FILES:
-                return False
+                return len(left)
             await watch.wait(left_s)
-    return True
+    return 0
 
 
 def _unread(caller: Caller, engine: Engine, scope: Scope) -> list[str]:
