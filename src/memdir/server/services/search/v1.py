@@ -57,9 +57,7 @@ async def search(caller: Caller, dispatcher: Dispatcher, engine: Engine, request
     pending: list[str] = []
     lacking = 0
     if request.wait_ms and request.wait_seq > 0 and request.mode == "semantic":  # exact text is read from the files
-        lacking = await _until_searchable(
-            caller, dispatcher, engine, scope, request.wait_seq, began + request.wait_ms / 1000
-        )
+        lacking = await _until_searchable(caller, dispatcher, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
     if request.mode != "semantic":
         found = await dispatcher.run(_exact, caller, engine, scopes, request)
