@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from memdir.memory.extract import extract
 from memdir_bench.memory.judging import DAY_MS, Store, shown
 from tests.memory.reading import facts, read
 
@@ -175,3 +176,32 @@ def test_another_value_of_the_same_side_ends_the_former(before: str, after: str)
     now = held(f"- Plays chess\n- {before}", f"- Likes tea\n- {after}")
     assert after in now
     assert before not in now
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Lunch with Ana, she is moving to Graz in March.", "Ana is moving to Graz in March."),
+        ("Called mum, her hip operation is on 3 December in Lübeck.", "Mum's hip operation is on 3 December in Lübeck."),
+        ("Talked to Piotr, he's leaving in May.", "Piotr is leaving in May."),
+        ("Saw Marta in the corridor, she's been moved to the Vienna office.", "Marta has been moved to the Vienna office."),
+        ("Coffee with Lena who got a job at the zoo.", "Lena got a job at the zoo."),
+        ("Met my brother, he's getting married in June.", "My brother is getting married in June."),
+        (
+            "Oma Gisela's 75th was lovely. She is moving to the care home in January.",
+            "Oma Gisela is moving to the care home in January.",
+        ),
+        ("Ana's sister is a nurse. She lives in Kiel.", "Ana's sister lives in Kiel."),
+    ],
+)
+def test_a_diary_tells_of_whom_one_met(said: str, expected: str) -> None:
+    found = [one.text for one in extract(said, "/memory/journal/2026-11-19.md", byte_at=int) if not one.is_passing]
+    assert expected in found
+
+
+@pytest.mark.parametrize(
+    "said", ["Phoned Mum, she was watching snooker.", "Lunch with Ana and Tom, she is moving to Graz in March."]
+)
+def test_what_somebody_just_did_or_who_is_not_told_is_of_nobody(said: str) -> None:
+    found = extract(said, "/memory/journal/2026-11-19.md", byte_at=int)
+    assert not [one.text for one in found if not one.is_passing and one.text.startswith(("Mum", "Ana is", "Tom is"))]

@@ -243,7 +243,7 @@ def test_rows_of_a_table_name_their_columns() -> None:
     )
     assert said(text, "/memory/inventory.md") == [
         "Inventory – Bosch WAN282 washing machine: Bought 2024-03-02 – Price 489 €", "Inventory – Sony A7: Bought 2023-11-11",
-        "Inventory – Ana: tea",
+        "Ana – Likes: tea",
     ]  # fmt: skip
 
 

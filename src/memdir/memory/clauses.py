@@ -9,6 +9,7 @@ from typing import Final
 from memdir.memory.claims import is_bare, is_readable
 from memdir.memory.formers import formers_of
 from memdir.memory.personal import is_claim, is_of_life
+from memdir.memory.relations import KIN
 
 CLAUSES_MAX: Final = 6
 JOINING: Final = r"(?P<mark>;| [–—]| --?|,)?\s(?P<word>(?:and|but|while|whereas)\s)?"
@@ -43,11 +44,30 @@ _USED_TO: Final = re.compile(r".* used to \w")
 _RELATIVE: Final = re.compile(r",? (?:who|which|that|whose|where)\b")
 """What follows it may be about whom it names."""
 _WORDS_MIN: Final = 3
+_OF_WHOM_MET: Final = re.compile(
+    r"(?:(?:I )?(?:[Mm]et|[Ss]aw|[Cc]alled|[Vv]isited|[Rr]ang|[Pp]honed|(?:[Tt]alked|[Ss]poke) (?:to|with)|[Rr]an into|"
+    r"[Bb]umped into|[Hh]eard from|[Hh]ad (?:\w+ )?(?:\w+ )?with)|(?:\w+ )?(?:[Ll]unch|[Dd]inner|[Bb]reakfast|[Cc]offee|[Tt]ea|"
+    r"[Bb]eers?|[Dd]rinks|[Cc]all|[Ww]alk|[Cc]hat|[Cc]atch-up) with)(?: up with)? "
+    rf"(?P<who>(?:my )?(?:{KIN})|{_NAME})(?: (?!and\b)[^,;:–]{{0,40}}?)?"
+    r"(?:[,;]| [–-])? (?P<rest>(?:[Ss]he|[Hh]e|who)(?P<short>['’]s)? "
+    r"(?!(?:was|were|looks?|looked|seem\w*|sound\w*|asked|said|told|sent|sends)\b)(?=[a-z])|(?P<own>[Hh]er|[Hh]is) (?=[a-z]))"
+)
+"""A diary's "Lunch with Ana, she is moving to Graz"."""
+_HAS: Final = re.compile(r"(?:been|got|had|gone|become|begun|\w+ed)\b")
 
 
 def clauses(sentence: str) -> list[tuple[int, int, str]]:
     """Start, end and text of each, in order; one where it says one thing. A clause without a subject has that of
-    the one before it. At most CLAUSES_MAX."""
+    the one before it, one about somebody whom the user met their name. At most CLAUSES_MAX."""
+    met = _OF_WHOM_MET.match(sentence)
+    if met is not None:
+        rest = sentence[met.end("rest") :]
+        who = met["who"][:1].upper() + met["who"][1:]
+        verb = "'s" if met["own"] else "" if not met["short"] else " has" if _HAS.match(rest) else " is"
+        end, told = met.start("rest"), f"{who}{verb} {rest}"
+        back = len(sentence) - len(told)  # what is told ends as the sentence does
+        others = [(max(start + back, end), stop + back, text) for start, stop, text in clauses(told)]
+        return [(0, end, f"{sentence[:end].rstrip(' ,;–-')}."), *others]
     found: list[tuple[int, int, str]] = []
     start, subject = 0, ""
     while is_readable(sentence) and len(found) < CLAUSES_MAX - 1:

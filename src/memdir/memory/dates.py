@@ -41,7 +41,7 @@ DATE: Final = re.compile(
 )
 """A day within a statement."""
 DAY_PREFIX: Final = re.compile(
-    r"(?:\d{4}-\d\d(?:-\d\d)?|\d{1,2}\.? [A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2}|[A-Z][a-z]{2}\w*day)\s?[:–—-] "
+    rf"(?:\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.? [A-Z][a-z]{{2,8}}|[A-Z][a-z]{{2,8}} \d{{1,2}}|{WEEKDAY})\s?[:–—-] "
 )
 """A day before a statement, with its year or without: "Nov 3: …"."""
 _HEADING_OR_DAY: Final = re.compile(

@@ -238,6 +238,8 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
     """Whom a line is about by its key, or by the heading it stands under, else by its file."""
     if piece.key in note.members:
         return USER if piece.key.casefold() in SELF else piece.key
+    if piece.whom:
+        return USER if piece.whom.casefold() in SELF | note.called else piece.whom
     if not piece.headings or piece.headings[-1] not in records:
         return note.subject
     heading = piece.headings[-1]

@@ -5,7 +5,7 @@ statements are worth remembering. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress
 from typing import Final, Literal
@@ -34,6 +34,7 @@ from memdir.memory.personal_other_languages import is_bare_german
 from memdir.memory.pronouns import resolved
 from memdir.memory.references import AGENT_NAME, HEAD_CHARS, TAG_BELOW
 from memdir.memory.reports import direct
+from memdir.memory.resumes import RESUME_NAME, with_entries
 from memdir.memory.statements import SENTENCES, Statement, statements
 from memdir.memory.task_lists import TASK_LIST_NAME, as_task
 from memdir.memory.turns import SELF
@@ -53,7 +54,7 @@ _TO_KEEP: Final = Caseless(
     r"^(?:tech|product|active|project) context$|^system patterns$|^project brief\b"
 )
 """Names and titles of notes in which everything is there to be remembered."""
-_USER_STEMS: Final = _OWN_STEMS | {"settings", "readme", "index", "cv", "resume"}
+_USER_STEMS: Final = _OWN_STEMS | {"settings", "readme", "index"}
 _OF_DAYS: Final = re.compile(
     r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
     r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"
@@ -256,9 +257,11 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     from_assistant = is_of_assistant(stem)
     if from_assistant:
         text = as_list(text)
-    journal = Journal(text)
-    stated = statements(text, is_org=path.endswith(".org"), called=called)
-    stated = map(_remembered, stated) if from_assistant else stated
+    is_resume = subject == USER and RESUME_NAME.fullmatch(_stem(path)) is not None
+    journal = Journal("" if is_resume else text)
+    stated: Iterable[Statement] = statements(text, suffix=path.rpartition(".")[2].lower(), called=called)
+    if from_assistant or is_resume:
+        stated = map(_remembered, stated) if from_assistant else with_entries(text, stated)
     is_of_tasks = TASK_LIST_NAME.fullmatch(_stem(path)) is not None
     stated = chain.from_iterable(as_task(one) if is_of_tasks or _is_below_tasks(one) else [one] for one in stated)
     if _IDEAS_NAME.fullmatch(_stem(path)) is not None:  # in which nothing else says what the lines are
@@ -275,12 +278,12 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
         or (folder in _RECORDS_STEMS and not is_of_day)
         or any(map(_TO_KEEP.search, titles))
     )
-    is_own = is_to_keep or from_assistant or stem in _OWN_STEMS
+    is_own = is_to_keep or from_assistant or is_resume or stem in _OWN_STEMS
     if is_own:
         pieces = tuple(replace(one, text=_YOU_MUST.sub("must", one.text)) for one in pieces)
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
-    has_names = is_own and not (from_assistant or is_of_tasks)
+    has_names = is_own and not (from_assistant or is_of_tasks or is_resume)
     first_words = {
         one.split(maxsplit=1)[0]
         for one in said
@@ -345,7 +348,8 @@ def _subject_of(path: str) -> str:
     base = _stem(name)
     if not name or is_secret(_title(name)):
         return USER
-    is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, TASK_LIST_NAME))
+    own_names = (_OF_DAYS, TASK_LIST_NAME, RESUME_NAME)
+    is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in own_names)
     if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", _title(name)).strip()

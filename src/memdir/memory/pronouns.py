@@ -24,6 +24,14 @@ _MET: Final = re.compile(
     r"Spoke|Chatted|Talk|Chat) (?:with|to)))(?: (?:up )?with)? (?P<name>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})(?! and\b|,)"
 )
 """Whom what follows tells of."""
+_OF_THEM: Final = re.compile(
+    r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ-]+(?: [A-ZÀ-Þ][a-zß-ÿ-]+)?)['’]s [a-z\d][\w -]{1,30} (?:is|are|was|were|went|has|will)\b"
+)
+"""Whose party, operation or visa it is; of their sister not they are told."""
+_RELATED: Final = re.compile(
+    rf"(?P<name>(?:My|Our|[A-ZÀ-Þ][a-zß-ÿ-]+['’]s) (?:(?:older|younger|eldest|youngest|little|big|best|new|ex-?) ?)?"
+    rf"(?:{KIN}|{'|'.join(sorted(PEOPLE))})) (?:is|was|has|works|lives|moved|got|just|now|started|lost|sold|bought)\b"
+)
 _USER: Final = "The user"
 _OTHERS: Final = re.compile(rf"\b(?:{KIN}|{'|'.join(sorted(PEOPLE))}|kids?|child(?:ren)?|sons|daughters)\b", re.IGNORECASE)
 """Who else may be meant by what stands behind."""
@@ -69,7 +77,8 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str |
 
 def _named(statement: str) -> tuple[str | None, str | None]:
     """The one person a statement is about, and the pronoun when it tells."""
-    names = {found["name"] for rule in (_FULL_NAME, _DOES, _MET) if (found := rule.match(statement)) is not None}
+    rules = (_FULL_NAME, _DOES, _MET, *(() if _OTHERS.search(statement) else (_OF_THEM,)))
+    names = {found["name"] for rule in rules if (found := rule.match(statement)) is not None}
     claim = claim_of(statement)
     pronoun = None
     if claim is not None:
@@ -81,4 +90,8 @@ def _named(statement: str) -> tuple[str | None, str | None]:
         if of_person:
             words = set(re.findall(r"\w+", statement.casefold()))
             pronoun = "she" if words & FEMALE else "he" if words & MALE else None
+    related = _RELATED.match(statement)
+    if related is not None and (not names or re.search(r"['’]s", related["name"])):
+        word = related["name"].rpartition(" ")[2]
+        return related["name"], "she" if word in FEMALE else "he" if word in MALE else None
     return (next(iter(names)), pronoun) if len(names) == 1 else (None, None)

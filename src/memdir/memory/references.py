@@ -31,7 +31,8 @@ _SUFFIX: Final = re.compile(r"[^.].*\.(?P<suffix>[a-z][a-z0-9_+-]{0,9}|[A-Z]{2,5
 _NOTE_SUFFIXES: Final = TRANSCRIBED_SUFFIXES | frozenset(
     """
     md markdown mdown mkd mdx qmd txt text org rst adoc asciidoc wiki textile tex rtf note notes memo journal diary
-    doc docx odt pages epub htm html xhtml mht mhtml webarchive eml msg mbox ppt pptx odp xls xlsx ods key numbers vcf ics one
+    doc docx odt pages epub htm html xhtml mht mhtml webarchive eml msg mbox ppt pptx odp xls xlsx ods csv tsv key numbers
+    vcf ics one
     """.split()  # noqa: SIM905
 )
 """Ends of names of what people write; other files that have one are read by programs."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from memdir.memory.dates import DAY_PREFIX
 from memdir.memory.markup import as_markdown, cleaned
+from memdir.memory.people_tables import cells_of, rows_of_csv
 from memdir.memory.personal import is_attribute
 from memdir.memory.turns import turns
 from memdir.store.text.sentences import sentences
@@ -48,6 +49,7 @@ _MARK: Final = re.compile(r"^\[(?:\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?: ?[AaPp][Mm])
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 _LINK_ONLY: Final = re.compile(r"\s*(?:!?\[\[[^\[\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|(?:#[^\W\d][\w/-]*\s*)+)\s*")
 """One that leads to another text, or tags: it says nothing."""
+_CSV: Final = frozenset({"csv", "tsv"})
 _TABLE_HEAD_ROWS: Final = 2
 """The names of the columns, and the rule below."""
 _COLUMNS_MAX: Final = 6
@@ -134,6 +136,8 @@ class Statement:
     """When, where a message tells."""
     concerns_user: bool = False
     """Whether it is a report, or speaks of the user by name."""
+    whom: str = ""
+    """Whom it is about, where its place in a table tells."""
     is_report: bool = False
     """Whether somebody else, an agent, reports that the user said it."""
 
@@ -144,8 +148,13 @@ class Statement:
         return "" if found is None else found["key"]
 
 
-def statements(text: str, *, is_org: bool = False, called: frozenset[str] = frozenset()) -> Iterator[Statement]:
-    """All of a text in Markdown, or Org, in order; of a conversation what people say in it. `called`: names of the user."""
+def statements(text: str, *, suffix: str = "md", called: frozenset[str] = frozenset()) -> Iterator[Statement]:
+    """All of a text in Markdown, or by its `suffix` in Org, in order; of a conversation what people say in it, of CSV the rows
+    that are people. `called`: names of the user."""
+    if suffix in _CSV:
+        yield from _in_csv(text)
+        return
+    is_org = suffix == "org"
     text = as_markdown(text, is_org=is_org)
     position, front = _front_matter(text)
     yield from (one for one in front if not _is_blank(one))
@@ -190,7 +199,7 @@ class _Reader:
         self._fence = ""
         self._rows = 0
         self._columns: list[str] = []
-        """Names of a table's columns but the first."""
+        """Names of a table's columns."""
         self._is_callout = False
 
     def read(self, position: int, end: int) -> Iterator[Statement]:
@@ -265,19 +274,27 @@ class _Reader:
         """Of a table of two to six columns each row behind the head is a pair; with a day before it, an item. Of more than two
         columns the names stand before the values."""
         if self._rows == 1:
-            self._columns = [cleaned(one) for one in self._text[start:stop].strip().strip("|").split("|")[1:_COLUMNS_MAX]]
+            self._columns = self._cells(start, stop)
         is_data = self._rows > _TABLE_HEAD_ROWS and stop - start <= _LINE_MAX_CHARS
+        person = cells_of(self._columns, self._cells(start, stop)) if is_data else None
+        if person is not None:
+            yield from _of_person(self._text, start, stop, person, self._above())
+            return
         found = _ROW.match(self._text, start, stop) if is_data else None
         if found is None:
             return
         cells = [cleaned(one) for one in found["values"].split("|")]
-        called = self._columns if len(cells) == len(self._columns) > 1 else [""] * len(cells)
+        called = self._columns[1:] if 1 < len(cells) == len(self._columns) - 1 else [""] * len(cells)
         values = " – ".join(f"{name} {cell}".strip() for name, cell in zip(called, cells, strict=True) if cell.strip("-–— "))
         key = cleaned(found["key"])
         said = f"{key}: {values}"
         is_dated = DAY_PREFIX.match(said) is not None and _LETTERS.search(values) is not None
         if values and (is_dated or _is_pair(said) or _ROW_SUBJECT.fullmatch(key) is not None):
             yield Statement(start=start, end=stop, text=said, form="item" if is_dated else "pair", headings=self._above())
+
+    def _cells(self, start: int, stop: int) -> list[str]:
+        row = self._text[start : min(stop, start + _LINE_MAX_CHARS)].strip().removeprefix("|").removesuffix("|")
+        return [cleaned(one) for one in row.split("|", _COLUMNS_MAX + 4)]
 
     def _in_fence(self, line: str) -> bool:
         mark = _FENCE.match(line)
@@ -304,6 +321,27 @@ class _Reader:
                 yield from _item(self._text, start, end, self._above(), form="task" if self._is_task else "item")
         if paragraph is not None:
             yield from _paragraph(self._text, *paragraph, self._above())
+
+
+def _of_person(
+    text: str, start: int, stop: int, said: tuple[str, list[tuple[str, str]]], above: tuple[str, ...]
+) -> Iterator[Statement]:
+    name, facts = said
+    at = start
+    for form, words in facts:
+        cell = words.partition(": ")[2] if form == "pair" else words
+        at = max(text.find(cell, at, stop), at)
+        yield Statement(start=at, end=min(at + len(cell), stop), text=words, form=form, headings=above, whom=name)
+        at += 1
+
+
+def _in_csv(text: str) -> Iterator[Statement]:
+    columns: list[str] = []
+    for start, stop, cells in rows_of_csv(text):
+        person = cells_of(columns, cells)
+        if person is not None:
+            yield from _of_person(text, start, stop, person, ())
+        columns = columns or cells
 
 
 def _front_matter(text: str) -> tuple[int, list[Statement]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from memdir.memory.occupations import JOB
 from memdir.store.text.stopwords import ENGLISH
 from memdir.store.text.words import words
 
@@ -176,7 +177,8 @@ _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
             "some",
             (
                 r"\b(?:works? (?:at|for)|working (?:at|for)|employed|got (?:a|the|my) (?:new )?job|"
-                r"started (?:a|my) (?:new )?job)\b"
+                rf"started (?:a|my) (?:new )?job|(?:{_IS}|works as) (?:an? |the )?(?:[\w-]+ ){{0,3}}{JOB} (?:at|for))\b|"
+                r"^Job: .* at "
             ),
         ),
         ("retired", rf"{_IS} (?:now )?retired\b|\bI(?:['’]ve| have)? retired\b|\btook early retirement\b"),

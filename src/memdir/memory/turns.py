@@ -22,7 +22,9 @@ _TIME: Final = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[T ]+)?\d{1,2}[:.]\d{2}(?:[
 _LINES: Final = (
     re.compile(rf"^[-*\t ]*(?:\[{_TIME}\]|\({_TIME}\)|{_TIME}(?: -)?) (?:{_WHO}: )?", re.MULTILINE),
     re.compile(rf"^[-*\t ]*(?:[\[(]?{_TIME}[\])]? )?<[@+ ]?{_WHO}> ", re.MULTILINE),
-    re.compile(rf"^{_WHO} {{1,3}}{_TIME}[ \t]*$(?=\n[^\n]*\S)(?!\n[^\n]* {_TIME}[ \t]*$)", re.MULTILINE),
+    re.compile(
+        rf"^(?:\*\*)?{_WHO}(?:\*\*)? {{1,3}}[\[(]?{_TIME}[\])]?[ \t]*$(?=\n[^\n]*\S)(?!\n[^\n]* {_TIME}[ \t]*$)", re.MULTILINE
+    ),
     re.compile(rf"^[-*\t ]*(?:\*\*)?{_WHO}(?:\*\*)? [\[(]{_TIME}[\])]:?(?: |$)", re.MULTILINE),
 )
 """How a message begins in what chat programs export: `[10:02] Ana: …`, `12.11.26, 10:02 - Ana: …`, `<ana> …`,

@@ -1,0 +1,60 @@
+"""Rows of tables that are people: a list of birthdays, a team with its roles, as Markdown, CSV or a sheet. Pure."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from memdir.memory.turns import SELF
+
+_PERSON: Final = re.compile(
+    r"(?:(?:full|first) )?names?|person|people|who|members?|team ?mates?|colleagues?|contacts?|friends?|child(?:ren)?|kids?|"
+    r"guests?|employees?|wer|personen?|mitglied(?:er)?|kollegen?|kontakte?|freunde?|kind(?:er)?|nombres?|personas?|noms?|personnes?",
+    re.IGNORECASE,
+)
+"""What the first column of such a table is called."""
+_REMARK: Final = re.compile(
+    r"(?:notes?|comments?|remarks?|info|about|details|notizen?|bemerkung(?:en)?|anmerkung(?:en)?|notas?|remarques?)?",
+    re.IGNORECASE,
+)
+"""A column whose cells say by themselves what they say."""
+_NAME: Final = re.compile(r"[A-ZÀ-Þ][\w'’.-]*(?: (?:[A-ZÀ-Þ][\w'’.-]*|de|la|van|von|der|den|di|du)){0,4}(?: \([^()]{1,30}\))?")
+_BLANK: Final = re.compile(r"(?:[-–—?.\s]*|n/?a|none|tbd|unknown)", re.IGNORECASE)
+COLUMNS_MAX: Final = 8
+_LINE_MAX_CHARS: Final = 4000
+ROWS_MAX: Final = 100
+"""Of a CSV file. One that has more is an export, to be found and not to be remembered."""
+
+
+def cells_of(columns: Sequence[str], cells: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:
+    """The person that a row is about, and what it says of them: the form of a statement (`pair`, or `item` for a remark) and
+    its words. None where the rows of the table are no people."""
+    if len(columns) != len(cells) or not 1 < len(cells) <= COLUMNS_MAX + 1:
+        return None
+    if columns[0].casefold() == "row":  # as the text of a sheet numbers them
+        columns, cells = columns[1:], cells[1:]
+    if _PERSON.fullmatch(columns[0]) is None or not (cells[0].casefold() in SELF or _NAME.fullmatch(cells[0])):
+        return None
+    said = [
+        ("item", cell) if _REMARK.fullmatch(column) else ("pair", f"{column[:1].upper()}{column[1:]}: {cell}")
+        for column, cell in zip(columns[1:], cells[1:], strict=True)
+        if _BLANK.fullmatch(cell) is None
+    ]
+    return cells[0], said
+
+
+def rows_of_csv(text: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Where each line that is a row begins and ends, and its cells; nothing for a file of more than ROWS_MAX."""
+    lines = text.splitlines(keepends=True)
+    if len(lines) > ROWS_MAX + 1:
+        return
+    separator = max(",;\t", key=lines[0].count) if lines else ","
+    at = 0
+    for line in lines:
+        written = line.rstrip("\r\n")
+        if len(written) <= _LINE_MAX_CHARS and "\0" not in written:
+            cells = next(csv.reader([written], delimiter=separator), [])
+            yield at, at + len(written), [" ".join(cell.split()) for cell in cells]
+        at += len(line)
