@@ -37,6 +37,16 @@ Lisbon 2022 1,310 17.9 91 4.3 Porto 2022 981 16.8 70 3.7 Faro 2022 422 18.4 63 2
     "contents": """Introduction to the history of the harbour and of its four basins ................... 12
 The quays, their builders, and what is left of either of them today ................. 48""",
     "address": "Ana Ruiz\nRua do Sol 4\n4000 Porto\nPortugal",
+    "entries of a curriculum vitae": """Oslo, Norway | marit@solberg.example | +47 912 34 567
+EXPERIENCE
+Head of Finance, Fjordkraft AS 2020 - present
+Responsible for budget and audit; team of seven.
+Controller, Telenor 2014 - 2020
+Monthly closing for three subsidiaries, introduced rolling forecasts.
+EDUCATION
+MSc Accounting and Auditing, NHH Bergen 2009 - 2011
+LANGUAGES
+Norwegian, English, German""",
 }
 
 

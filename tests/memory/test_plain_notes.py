@@ -277,3 +277,12 @@ def test_lines_with_names_and_pairs_of_two_sentences_are_lines_like_others() -> 
     ]  # fmt: skip
     reminders = "- Ask Nuno about the boat\n- The ferry leaves at nine\n"
     assert said(reminders, "/memory/trip.md") == ["Trip – Ask Nuno about the boat", "Trip – The ferry leaves at nine"]
+
+
+def test_what_extractors_say_of_a_file_is_no_fact() -> None:
+    text = (
+        '---\nsource: "me.pdf"\nsha256: "63ee"\nkind: "pdf"\nmedia_type: "application/pdf"\nengine: "pypdfium2 5.15.2"\n'
+        'author: "anonymous"\n'
+        "pages: 3\n---\n\n## Page 1\n\nI live in Porto.\n"
+    )
+    assert said(text, "/memory/me.pdf") == ["I live in Porto."]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memdir.memory.extract import extract
+from memdir.memory.file_names import is_about_user
 from memdir.memory.own_name import names_in
+from memdir.memory.resumes import is_resume
 from tests.memory.test_endings import latest
 
 BRANDT = """\
@@ -137,6 +139,16 @@ Français (langue maternelle), anglais (C1)
             },
         ),
         (
+            "cv.pdf",
+            '---\nsource: "cv.pdf"\nkind: "pdf"\nmedia_type: "application/pdf"\nengine: "x 1"\ntitle: "untitled"\nlanguage: "en"\n'
+            f'author: "anonymous"\npages: 1\n---\n\n## Page 1\n\n{SOLBERG}',
+            {
+                "Name: Marit Solberg",
+                "Location: Oslo, Norway",
+                "Job: Head of Finance at Fjordkraft AS (2020 - present)",
+            },
+        ),
+        (
             "cv-en.md",
             HERRERA,
             {
@@ -202,12 +214,23 @@ def test_who_works_where_and_learnt_what(name: str, text: str, expected: set[str
 
 def test_the_user_is_called_as_their_curriculum_vitae_says() -> None:
     found = extract(BRANDT, "/memory/cv.md", byte_at=int)
-    assert "helena" in {name for one in found for name in names_in(one, is_own=True)}
+    assert "helena" in {name for one in found for name in names_in(one, is_own=is_about_user("/memory/cv.md"))}
 
 
-def test_the_curriculum_vitae_of_somebody_else_is_theirs() -> None:
-    found = extract(BRANDT, "/memory/people/helena/cv.md", byte_at=int)
-    assert not [one.text for one in found if one.text.startswith(("Job: ", "Name: ", "Location: "))]
+@pytest.mark.parametrize(
+    "path",
+    ["people/helena/cv.md", "candidates/Helena/cv.md", "Helena CV.md", "applicants/Helena_Lebenslauf_2026.md", "cv-helena.md"],
+)
+def test_the_curriculum_vitae_of_somebody_else_is_theirs(path: str) -> None:
+    found = extract(BRANDT, f"/memory/{path}", byte_at=int)
+    assert "Helena – Job: Senior Data Engineer at Otto Logistics (2022 – present)" in {one.text for one in found}
+    assert {one.subject for one in found} == {"helena"}
+    assert not {name for one in found for name in names_in(one, is_own=is_about_user(f"/memory/{path}"))}
+
+
+@pytest.mark.parametrize("path", ["/memory/resume work on alpha.md", "/memory/cover letter.md", "/memory/cv-template.md"])
+def test_what_is_called_alike_is_none(path: str) -> None:
+    assert not is_resume(path)
 
 
 @pytest.mark.parametrize("later", ["I left Otto Logistics.", "I work at Siemens now.", "I quit my job."])

@@ -16,9 +16,10 @@ from memdir.memory.aspects import MINE, NEW
 from memdir.memory.claims import USER, claim_of, is_bare, says
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since, written_on
 from memdir.memory.endings import endings_of, may_end, word_topics
+from memdir.memory.file_names import holds_records
 from memdir.memory.formers import formers_of, short_names
 from memdir.memory.guard import is_for_model, is_secret
-from memdir.memory.notes import Note, holds_records, note_of
+from memdir.memory.notes import Note, note_of
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends, may_replace
 from memdir.memory.references import is_reference

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress
-from typing import Final, Literal
+from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.assertions import begins_with_imperative, is_meant, is_sentence
@@ -17,7 +17,18 @@ from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end
-from memdir.memory.guard import is_for_model, is_overriding, is_secret
+from memdir.memory.file_names import (
+    OWN_STEMS,
+    RECORDS_STEMS,
+    is_about_user,
+    kind_of_subject,
+    record_of,
+    stem_and_folder,
+    stem_of,
+    subject_of,
+    title_of,
+)
+from memdir.memory.guard import is_for_model, is_overriding
 from memdir.memory.markup import source_at
 from memdir.memory.own_name import as_user
 from memdir.memory.personal import (
@@ -32,55 +43,18 @@ from memdir.memory.personal import (
 )
 from memdir.memory.personal_other_languages import is_bare_german
 from memdir.memory.pronouns import resolved
-from memdir.memory.references import AGENT_NAME, HEAD_CHARS, TAG_BELOW
+from memdir.memory.references import HEAD_CHARS, TAG_BELOW
 from memdir.memory.reports import direct
-from memdir.memory.resumes import RESUME_NAME, with_entries
+from memdir.memory.resumes import is_resume, with_entries
 from memdir.memory.statements import SENTENCES, Statement, statements
 from memdir.memory.task_lists import TASK_LIST_NAME, as_task
 from memdir.memory.turns import SELF
 
-_OWN_STEMS: Final = frozenset(
-    """
-    user me about about-me profile user-profile my-profile memory memories preferences prefs my-preferences identity now
-    human human-block user-info user-facts user-memory user-memories user-context user-preferences about-user about-the-user
-    core-memory long-term-memory
-    claude agents life personal health medical bio
-    ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
-    """.split()  # noqa: SIM905
-)
-"""Names of files in which every item is there to be remembered, however many there are."""
 _TO_KEEP: Final = Caseless(
     r"\b(?:pref(?:erence)?s|lessons?(?: learn(?:ed|t))?|learnings|conventions|house rules|gotchas|decisions|facts|remember)$|"
     r"^(?:tech|product|active|project) context$|^system patterns$|^project brief\b"
 )
 """Names and titles of notes in which everything is there to be remembered."""
-_USER_STEMS: Final = _OWN_STEMS | {"settings", "readme", "index"}
-_OF_DAYS: Final = re.compile(
-    r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
-    r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"
-    r"reflections?|brain-?dump|goals|resolutions|habits|bucket-?list|brag(?:-?doc)?|"
-    r"wins|achievements|accomplishments|quick|capture|misc|random|untitled|tagebuch|notizen|diario|notas|carnet)"
-    r"(?:-?(?:for-)?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
-)
-"""Names of files that people write into day by day, about themselves."""
-_GROUPS_STEMS: Final = frozenset(
-    "team family friends colleagues familie freunde kollegen famille amis collègues familia amigos".split()  # noqa: SIM905
-)
-"""What lies in a folder below theirs need not be of one of them: `team/standups`."""
-_PEOPLE_STEMS: Final = _GROUPS_STEMS | frozenset(
-    "people persons contacts clients customers kontakte personen leute kunden personnes personas clientes".split()  # noqa: SIM905
-)
-_PROJECTS_STEMS: Final = frozenset({"projects", "projekte", "projets", "proyectos"})
-_RECORDS_STEMS: Final = _PEOPLE_STEMS | _PROJECTS_STEMS
-"""Names of files in which each heading is somebody, or a project, and what stands below is of it; and of folders in which each
-file is."""
-_RECORD_FOLDER: Final = re.compile(
-    rf"(?P<record>(?:.*/)?(?:\d{{1,3}}[ ._-]+)?(?:person|{'|'.join(sorted(_RECORDS_STEMS - _GROUPS_STEMS))})/"
-    r"(?:(?:archived?|done|active|inactive|current|completed|finished|old|paused|someday|work|personal|private|\d{4})/)*"
-    r"[^/]+)/",
-    re.IGNORECASE,
-)
-"""A folder of one person or project, which each file in it is about: `people/Ana Ruiz/notes.md`."""
 _OF_PERSON: Final = re.compile(
     rf"(?:^(?:tags?|type|kind|category)::?[ \t].*\b|{TAG_BELOW})(?:persons?|people|contacts?|friends?|colleagues?|family)\b",
     re.IGNORECASE | re.MULTILINE,
@@ -110,8 +84,6 @@ _ATTENDEES_KEYS: Final = frozenset(
 """Keys of the line in minutes that says who was there."""
 _MOMENT: Final = re.compile(r"\d{12}(?:\d{2})?(?!\d)")
 """Before a note's title, when it was begun (Zettelkasten): it is of no day for that."""
-_NO_NAME: Final = re.compile(r"^\d{4}[-_. ]?\d{2}[-_. ]?\d{2}(?:\d{4}|\d{6})?(?!\d)[-_ ]*|[ _-][0-9a-f]{32}$")
-"""Of a file's name the day, and the number that Notion gives."""
 _GREETING: Final = re.compile(
     r"(?:Hi|Hello|Hey|Dear|Hallo|Liebe[rs]?|Hola|Querid[oa]s?|Cher|Chère|Bonjour|Salut)\b[^.!?]{0,40}[,!]?$"
 )
@@ -148,7 +120,7 @@ class Note:
     @property
     def has_records(self) -> bool:
         """Whether each of its headings is somebody, or a project."""
-        return _stem(self.path) in _RECORDS_STEMS
+        return stem_of(self.path) in RECORDS_STEMS
 
     @property
     def is_conversation(self) -> bool:
@@ -212,7 +184,7 @@ class Note:
 
     def _talked_with(self) -> str | None:
         """The person whom the user talked with, by the name of the file or its title: "1:1 with Marta"."""
-        titles = (_title(self.path).replace("-", " "), *(piece.headings[0] for piece in self.pieces[:1] if piece.headings))
+        titles = (title_of(self.path).replace("-", " "), *(piece.headings[0] for piece in self.pieces[:1] if piece.headings))
         return next((found["name"] for title in titles if (found := _TALK_WITH.match(title)) is not None), None)
 
     def _not_for_models(self) -> list[Statement]:
@@ -250,46 +222,46 @@ class Note:
 
 def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     """Of a document; `path` is empty for one that lies in no place. `called`: names of the user, in lower case."""
-    subject = _subject_of(path)
+    subject = subject_of(path)
     is_remembered = claude_code_type(text) is not None
     subject = USER if is_remembered or subject.casefold() in called else subject
-    stem, folder = _stem_and_folder(path)
+    stem, folder = stem_and_folder(path)
     from_assistant = is_of_assistant(stem)
     if from_assistant:
         text = as_list(text)
-    is_resume = subject == USER and RESUME_NAME.fullmatch(_stem(path)) is not None
-    journal = Journal("" if is_resume else text)
+    is_cv = is_resume(path)
+    journal = Journal("" if is_cv else text)
     stated: Iterable[Statement] = statements(text, suffix=path.rpartition(".")[2].lower(), called=called)
-    if from_assistant or is_resume:
+    if from_assistant or is_cv:
         stated = map(_remembered, stated) if from_assistant else with_entries(text, stated)
-    is_of_tasks = TASK_LIST_NAME.fullmatch(_stem(path)) is not None
+    is_of_tasks = TASK_LIST_NAME.fullmatch(stem_of(path)) is not None
     stated = chain.from_iterable(as_task(one) if is_of_tasks or _is_below_tasks(one) else [one] for one in stated)
-    if _IDEAS_NAME.fullmatch(_stem(path)) is not None:  # in which nothing else says what the lines are
-        title = (_title(path).replace("-", " ").capitalize(),)
+    if _IDEAS_NAME.fullmatch(stem_of(path)) is not None:  # in which nothing else says what the lines are
+        title = (title_of(path).replace("-", " ").capitalize(),)
         stated = (
             replace(one, headings=one.headings or title, form="item" if one.form == "pair" else one.form) for one in stated
         )
     pieces = tuple(part for piece in stated for part in _clauses(text, _direct(text, piece, called)))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
-    is_of_day = _record(path) != path and named_by(path) is not None
+    is_of_day = record_of(path) != path and named_by(path) is not None
     is_to_keep = (
         is_remembered
         or (is_of_tasks and not path.endswith("/TODO"))
-        or (folder in _RECORDS_STEMS and not is_of_day)
+        or (folder in RECORDS_STEMS and not is_of_day)
         or any(map(_TO_KEEP.search, titles))
     )
-    is_own = is_to_keep or from_assistant or is_resume or stem in _OWN_STEMS
+    is_own = is_to_keep or from_assistant or is_cv or stem in OWN_STEMS
     if is_own:
         pieces = tuple(replace(one, text=_YOU_MUST.sub("must", one.text)) for one in pieces)
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
-    has_names = is_own and not (from_assistant or is_of_tasks or is_resume)
+    has_names = is_own and not (from_assistant or is_of_tasks or is_cv)
     first_words = {
         one.split(maxsplit=1)[0]
         for one in said
         if one and has_names and not (begins_with_imperative(one) or is_bare_german(one))
     }
-    is_record = folder in _RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:HEAD_CHARS]) is not None)
+    is_record = folder in RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:HEAD_CHARS]) is not None)
     if is_remembered:  # the rest is how the file is found, and of other texts the reason
         pieces = tuple(one for one in pieces if one.form != "front" and one.key.casefold() != "why")
     if not is_record:  # of a page it says whether it is published
@@ -318,7 +290,7 @@ def _remembered(piece: Statement) -> Statement:
 
 
 def _is_below_tasks(piece: Statement) -> bool:
-    return piece.form == "item" and bool(piece.headings) and TASK_LIST_NAME.fullmatch(_stem(piece.headings[-1])) is not None
+    return piece.form == "item" and bool(piece.headings) and TASK_LIST_NAME.fullmatch(stem_of(piece.headings[-1])) is not None
 
 
 def _members(pieces: Sequence[Statement]) -> frozenset[str]:
@@ -337,66 +309,6 @@ def _is_journal(pieces: Sequence[Statement], journal: Journal, path: str) -> boo
     led = sum(DAY_PREFIX.match(piece.text) is not None for piece in pieces)
     is_named = named_by(path) is not None and _MOMENT.match(path.rpartition("/")[2]) is None
     return is_named or 0 < dated >= len(pieces) / 3 or 1 < led >= len(pieces) / 3
-
-
-def _subject_of(path: str) -> str:
-    """`user` for files about the user, the project for memories of agents, which are called after what they say, else what the
-    file, or the folder of one person or project, is called."""
-    folder, _, name = _record(path).rpartition("/")
-    if AGENT_NAME.search(name) and folder.startswith("/memory/"):
-        name = folder.rpartition("/")[2]
-    base = _stem(name)
-    if not name or is_secret(_title(name)):
-        return USER
-    own_names = (_OF_DAYS, TASK_LIST_NAME, RESUME_NAME)
-    is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in own_names)
-    if is_own or not base or path.startswith("/user/"):
-        return USER
-    written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", _title(name)).strip()
-    return written.title() if written.islower() and _stem(folder) in _PEOPLE_STEMS else written
-
-
-def holds_records(heading: str) -> bool:
-    """Whether each heading below one is somebody, or a project: "Projects", "Current projects"."""
-    return heading.casefold().rpartition(" ")[2] in _RECORDS_STEMS - _GROUPS_STEMS
-
-
-def is_about_user(path: str) -> bool:
-    """Whether a file is about the user by its name, or lies in no place."""
-    stem = _stem(path)
-    return not path or stem in _OWN_STEMS or is_of_assistant(stem) or path.startswith("/user/")
-
-
-def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:
-    """What a fact in a file is about, where the file, or its folder, is one of people, or of projects, and says whom it is
-    about: by its own name, or by its headings."""
-    stem, folder = _stem_and_folder(path)
-    if stem in _RECORDS_STEMS:
-        return None if subject in {USER, stem} else "person" if stem in _PEOPLE_STEMS else "project"
-    if folder not in _RECORDS_STEMS or subject != _subject_of(path).casefold():
-        return None
-    return "person" if folder in _PEOPLE_STEMS else "project"
-
-
-def _record(path: str) -> str:
-    """The path of the folder of one person or project that a file lies in, else its own."""
-    found = _RECORD_FOLDER.match(path)
-    return path if found is None else found["record"]
-
-
-def _stem_and_folder(path: str) -> tuple[str, str]:
-    """Stems of a file, or of the folder of one person or project, and of the folder around it."""
-    record = _record(path)
-    return _stem(record), _stem(record.rpartition("/")[0])
-
-
-def _title(path: str) -> str:
-    """What a file is called, without the end of its name, a day and a number."""
-    return _NO_NAME.sub("", path.rpartition("/")[2].rsplit(".", 1)[0])
-
-
-def _stem(path: str) -> str:
-    return re.sub(r"[_ ]", "-", _title(path)).casefold()
 
 
 def _is_of_writer(statement: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from memdir.memory.dates import DAY_MS, day_of
 from memdir.memory.entities import Entities
-from memdir.memory.notes import kind_of_subject
+from memdir.memory.file_names import kind_of_subject
 from memdir.memory.profile import FORGOTTEN_BELOW, freshness, profile
 from memdir.store.types import Memory
 

@@ -13,11 +13,20 @@ from memdir.memory.markup import cleaned
 from memdir.memory.occupations import JOB
 from memdir.memory.statements import Statement
 
-RESUME_NAME: Final = re.compile(
-    r"(?:my-|mein-|mi-|mon-)?(?:cv|resum[eé]|résumé|curriculum(?:-vitae)?|vitae|lebenslauf|currículum|linkedin(?:-profile)?)"
-    r"(?:-(?:\d{4}|[a-z]{2}|english|deutsch|español|français|short|long|final))*"
+_CALLED: Final = r"(?:cv|resum[eé]|résumé|curriculum(?:-vitae)?|vitae|lebenslauf|currículum|linkedin(?:-profile)?)"
+_EDITION: Final = r"(?:-(?:\d{4}(?:-\d\d){0,2}|[a-z]{2}|english|deutsch|español|français|short|long|final))*"
+_WHOSE: Final = (
+    r"(?!(?:my|mein|mi|mon)-|\S*\b(?:on|the|of|to|for|an?|in|with|and|work|template|tips)\b)[^\W\d_]{2,}(?:-[^\W\d_]+){0,3}?"
 )
-"""What the file of one's own is called, as `notes` folds names."""
+_NAME_OF_FILE: Final = re.compile(
+    rf"(?:my-|mein-|mi-|mon-)?{_CALLED}{_EDITION}|(?P<before>{_WHOSE})-{_CALLED}{_EDITION}|{_CALLED}-(?P<behind>{_WHOSE}){_EDITION}"
+)
+_OWN_FOLDER: Final = re.compile(
+    r"(?:\d+[-_. ]+)?(?:me|my|user|memory|personal|private?|profile|about(?:[-_ ]me)?|career|jobs?|work|cvs?|"
+    r"resumes?|documents?|docs|dokumente|applications?|bewerbung(?:en)?|karriere|currículum|documentos)?",
+    re.IGNORECASE,
+)
+"""Where one's own lies; in another folder, called after somebody, it is theirs."""
 Kind = Literal["work", "education", "list", "other"]
 _SECTIONS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
     (
@@ -71,6 +80,9 @@ _SPAN: Final = re.compile(
 )
 _IS_OPEN: Final = re.compile(rf"(?:^(?:since|seit|desde|depuis)\b|{_NOW}$|[-–—]$)", re.IGNORECASE)
 _ONE_YEAR: Final = re.compile(rf"\b{_YEAR}\b")
+_FRONT: Final = re.compile(r"---\n.{0,20000}?\n---\n", re.DOTALL)
+_PAGE: Final = re.compile(r"Page \d+")
+"""As the extractor of PDF heads them."""
 _BULLET: Final = re.compile(r"\s*(?:[-*+•·▪]|\d{1,2}[.)])\s+")
 _HEADING: Final = re.compile(r"#{1,6}\s")
 _EDGES: Final = " \t,;:|·•–—-()"
@@ -79,6 +91,7 @@ _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PHONE: Final = re.compile(r"\+?\d[\d ()/.-]{6,18}\d")
 _NAME: Final = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}")
 _PLACE: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?(?:, [A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?)?")
+_CELLS: Final = re.compile(r" \| ")
 _PARTS: Final = re.compile(r"\s*[|·•]\s*")
 _LINE_MAX_CHARS: Final = 300
 _HEAD_LINES: Final = 8
@@ -94,6 +107,31 @@ class _Line:
     end: int
     text: str
     is_item: bool
+
+
+def is_resume(path: str) -> bool:
+    """Of anybody, by its name."""
+    return _named(path) is not None
+
+
+def owner_of(path: str) -> str | None:
+    """Whose it is where its name or its folder says so; None for the user's, and for what is none."""
+    found = _named(path)
+    if found is None:
+        return None
+    whose, folder = found["before"] or found["behind"], path.rpartition("/")[0].rpartition("/")[2]
+    if whose:
+        return str(whose).replace("-", " ").title()
+    return None if _OWN_FOLDER.fullmatch(folder) else folder
+
+
+def is_own_resume(path: str) -> bool:
+    """Whether it is the user's, by its name and by where it lies."""
+    return is_resume(path) and owner_of(path) is None
+
+
+def _named(path: str) -> re.Match[str] | None:
+    return _NAME_OF_FILE.fullmatch(re.sub(r"[_ .]+", "-", path.rpartition("/")[2].rpartition(".")[0]).casefold())
 
 
 def with_entries(text: str, stated: Iterable[Statement]) -> list[Statement]:
@@ -127,7 +165,8 @@ def _entries(text: str) -> Iterator[Statement]:
             kind, label, before = section[0], section[1], None
             continue
         if kind == "list":
-            yield _said(line, f"{label}: {line.text}")
+            if said := _CELLS.sub(": ", line.text.strip("| "), count=1).replace(" | ", ", "):
+                yield _said(line, f"{label}: {said}")
         elif kind in {"work", "education"}:
             found = _SPAN.search(line.text)
             entry = _entry(line, before, found)
@@ -147,14 +186,15 @@ def _entries(text: str) -> Iterator[Statement]:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    at = 0
-    for line in text.splitlines(keepends=True):
+    front = _FRONT.match(text)
+    at = 0 if front is None else front.end()
+    for line in text[at:].splitlines(keepends=True):
         written = line.strip()
         if written and len(written) <= _LINE_MAX_CHARS:
             start = at + line.index(written)
             bullet = _BULLET.match(written)
             said = cleaned(_HEADING.sub("", written[bullet.end() :] if bullet else written).strip("# "))
-            if said.strip("-=_ "):
+            if said.strip("-=_| ") and _PAGE.fullmatch(said) is None:
                 yield _Line(start, start + len(written), said, bullet is not None)
         at += len(line)
 

@@ -61,6 +61,8 @@ _FIELD: Final = re.compile(
     r"^(?P<key>[A-Za-z_][\w -]{0,39}?)[ \t]*:(?:[ \t]+(?P<value>\S.*)|[ \t]*\r?(?P<items>(?:\n[ \t]*-[ \t]+\S.*)+))$",
     re.MULTILINE,
 )
+_OF_EXTRACTION: Final = re.compile(r"^media_type: .*\nengine: ", re.MULTILINE)
+"""What the extractors say of a file they read."""
 _FRONT_SKIP: Final = frozenset(
     {
         *("title", "date", "created", "updated", "modified", "tags", "tag", "id", "uuid", "type", "layout", "slug", "draft"),
@@ -351,6 +353,8 @@ def _front_matter(text: str) -> tuple[int, list[Statement]]:
     end = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE).search(text, 4)
     if end is None or end.start() > FRONT_MAX_CHARS:
         return 0, []
+    if _OF_EXTRACTION.search(text, 4, end.start()) is not None:
+        return end.end(), []
     found = []
     for field in _FIELD.finditer(text, text.index("\n") + 1, end.start()):
         value = _value(field)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from memdir.memory.notes import is_about_user
+from memdir.memory.file_names import is_about_user
 from memdir.memory.own_name import NAMES_MAX, names_in
 from memdir.memory.reconcile import WORD_TOPICS, related_topics_of, same_text, topics_of
 from memdir.store.jobs.reprocessing import DOCUMENTS_MAX

@@ -9,8 +9,8 @@ from typing import Final
 
 from memdir.ingest.text import decode
 from memdir.memory.extract import extract
+from memdir.memory.file_names import is_about_user
 from memdir.memory.model_reader import from_environment
-from memdir.memory.notes import is_about_user
 from memdir.memory.own_name import names_in
 from memdir.memory.reconcile import reconcile, related_topics_of, same_text, topics_of
 from memdir.server.indexing.known_facts import KnownFacts, Topic

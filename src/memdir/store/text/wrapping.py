@@ -18,6 +18,12 @@ _RULE: Final = re.compile(r"([=~^*+#_-])\1{2,}|([\"'`:.])\2{3,}")
 _TITLE_MAX_CHARS: Final = 120
 _ENDS: Final = re.compile(r"[.!?:;…{}][\"'”’)\]]*$")
 _LEADERS: Final = re.compile(r"\.{4,}|(?:\. ){3,}")
+_CAPITALS: Final = re.compile(r"[^\Wa-zß-ÿ\d_]{4,}(?:[ &/-]+[^\Wa-zß-ÿ\d_]+){0,3}:?")
+"""A line in capitals heads what follows."""
+_SPAN_OF_YEARS: Final = re.compile(
+    r"(?:19|20)\d\d\)? ?[-–—] ?(?:[A-Z]\w{2,8}\.? )?(?:(?:19|20)\d\d|[Pp]resent|[Nn]ow|[Tt]oday|[Cc]urrent|heute)\)?$"
+)
+"""At the end of an entry in a curriculum vitae, at the right edge of the page."""
 _FULL_MIN_CHARS: Final = 40
 """Of a full line of prose: narrower ones are slides, labels and addresses."""
 _WIDTH_RANK: Final = 0.9
@@ -79,6 +85,9 @@ def _by_sentence(paragraph: str) -> str:
 
 def _goes_on(before: str, after: str, width: int) -> bool:
     if not (before and after) or len(before) + 1 + len(after.split(" ", 1)[0]) <= _WIDTH_SHARE * width:
+        return False
+    is_headed = _CAPITALS.fullmatch(after.strip()) is not None and not before.isupper()
+    if is_headed or (_SPAN_OF_YEARS.search(before) and after[:1].isupper()):
         return False
     if _ENDS.search(before) or starts_anew(after) or _LEADERS.search(before) or _LEADERS.search(after):
         return False

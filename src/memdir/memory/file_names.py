@@ -1,0 +1,116 @@
+"""Whom a document is about by its name and its folder: the user, somebody, a project, or what it is called. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+from memdir.memory.assistants import is_of_assistant
+from memdir.memory.claims import USER
+from memdir.memory.guard import is_secret
+from memdir.memory.references import AGENT_NAME
+from memdir.memory.resumes import is_own_resume, owner_of
+from memdir.memory.task_lists import TASK_LIST_NAME
+
+OWN_STEMS: Final = frozenset(
+    """
+    user me about about-me profile user-profile my-profile memory memories preferences prefs my-preferences identity now
+    human human-block user-info user-facts user-memory user-memories user-context user-preferences about-user about-the-user
+    core-memory long-term-memory
+    claude agents life personal health medical bio
+    ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
+    """.split()  # noqa: SIM905
+)
+"""Names of files in which every item is there to be remembered, however many there are."""
+_USER_STEMS: Final = OWN_STEMS | {"settings", "readme", "index"}
+_OF_DAYS: Final = re.compile(
+    r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
+    r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"
+    r"reflections?|brain-?dump|goals|resolutions|habits|bucket-?list|brag(?:-?doc)?|"
+    r"wins|achievements|accomplishments|quick|capture|misc|random|untitled|tagebuch|notizen|diario|notas|carnet)"
+    r"(?:-?(?:for-)?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
+)
+"""Names of files that people write into day by day, about themselves."""
+_GROUPS_STEMS: Final = frozenset(
+    "team family friends colleagues familie freunde kollegen famille amis collègues familia amigos".split()  # noqa: SIM905
+)
+"""What lies in a folder below theirs need not be of one of them: `team/standups`."""
+_PEOPLE_STEMS: Final = _GROUPS_STEMS | frozenset(
+    "people persons contacts clients customers kontakte personen leute kunden personnes personas clientes".split()  # noqa: SIM905
+)
+_PROJECTS_STEMS: Final = frozenset({"projects", "projekte", "projets", "proyectos"})
+RECORDS_STEMS: Final = _PEOPLE_STEMS | _PROJECTS_STEMS
+"""Names of files in which each heading is somebody, or a project, and what stands below is of it; and of folders in which each
+file is."""
+_RECORD_FOLDER: Final = re.compile(
+    rf"(?P<record>(?:.*/)?(?:\d{{1,3}}[ ._-]+)?(?:person|{'|'.join(sorted(RECORDS_STEMS - _GROUPS_STEMS))})/"
+    r"(?:(?:archived?|done|active|inactive|current|completed|finished|old|paused|someday|work|personal|private|\d{4})/)*"
+    r"[^/]+)/",
+    re.IGNORECASE,
+)
+"""A folder of one person or project, which each file in it is about: `people/Ana Ruiz/notes.md`."""
+_NO_NAME: Final = re.compile(r"^\d{4}[-_. ]?\d{2}[-_. ]?\d{2}(?:\d{4}|\d{6})?(?!\d)[-_ ]*|[ _-][0-9a-f]{32}$")
+"""Of a file's name the day, and the number that Notion gives."""
+
+
+def subject_of(path: str) -> str:
+    """`user` for files about the user, the project for memories of agents, which are called after what they say, else what the
+    file, or the folder of one person or project, is called."""
+    folder, _, name = record_of(path).rpartition("/")
+    if AGENT_NAME.search(name) and folder.startswith("/memory/"):
+        name = folder.rpartition("/")[2]
+    base = stem_of(name)
+    if not name or is_secret(title_of(name)):
+        return USER
+    if record_of(path) == path and (whose := owner_of(path)) is not None:
+        return whose
+    is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, TASK_LIST_NAME))
+    is_own = is_own or is_own_resume(path)
+    if is_own or not base or path.startswith("/user/"):
+        return USER
+    written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", title_of(name)).strip()
+    return written.title() if written.islower() and stem_of(folder) in _PEOPLE_STEMS else written
+
+
+def holds_records(heading: str) -> bool:
+    """Whether each heading below one is somebody, or a project: "Projects", "Current projects"."""
+    return heading.casefold().rpartition(" ")[2] in RECORDS_STEMS - _GROUPS_STEMS
+
+
+def is_about_user(path: str) -> bool:
+    """Whether a file is about the user by its name, or lies in no place."""
+    stem = stem_of(path)
+    is_named = stem in OWN_STEMS or is_of_assistant(stem) or is_own_resume(path)
+    return not path or is_named or path.startswith("/user/")
+
+
+def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | None:
+    """What a fact in a file is about, where the file, or its folder, is one of people, or of projects, and says whom it is
+    about: by its own name, or by its headings."""
+    stem, folder = stem_and_folder(path)
+    if stem in RECORDS_STEMS:
+        return None if subject in {USER, stem} else "person" if stem in _PEOPLE_STEMS else "project"
+    if folder not in RECORDS_STEMS or subject != subject_of(path).casefold():
+        return None
+    return "person" if folder in _PEOPLE_STEMS else "project"
+
+
+def record_of(path: str) -> str:
+    """The path of the folder of one person or project that a file lies in, else its own."""
+    found = _RECORD_FOLDER.match(path)
+    return path if found is None else found["record"]
+
+
+def stem_and_folder(path: str) -> tuple[str, str]:
+    """Stems of a file, or of the folder of one person or project, and of the folder around it."""
+    place = record_of(path)
+    return stem_of(place), stem_of(place.rpartition("/")[0])
+
+
+def title_of(path: str) -> str:
+    """What a file is called, without the end of its name, a day and a number."""
+    return _NO_NAME.sub("", path.rpartition("/")[2].rsplit(".", 1)[0])
+
+
+def stem_of(path: str) -> str:
+    return re.sub(r"[_ ]", "-", title_of(path)).casefold()
