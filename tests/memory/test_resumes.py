@@ -41,6 +41,21 @@ MSc Accounting and Auditing, NHH Bergen             2009 - 2011
 LANGUAGES
 Norwegian, English, German
 """
+OF_PDF = """\
+---
+source: "cv.pdf"
+kind: "pdf"
+media_type: "application/pdf"
+engine: "pypdfium2 5.15.2"
+title: "untitled"
+language: "en"
+author: "anonymous"
+pages: 1
+---
+
+## Page 1
+
+"""
 HERRERA = """\
 # Tomás Herrera — Curriculum Vitae
 
@@ -140,8 +155,7 @@ Français (langue maternelle), anglais (C1)
         ),
         (
             "cv.pdf",
-            '---\nsource: "cv.pdf"\nkind: "pdf"\nmedia_type: "application/pdf"\nengine: "x 1"\ntitle: "untitled"\nlanguage: "en"\n'
-            f'author: "anonymous"\npages: 1\n---\n\n## Page 1\n\n{SOLBERG}',
+            OF_PDF + SOLBERG,
             {
                 "Name: Marit Solberg",
                 "Location: Oslo, Norway",
