@@ -281,3 +281,36 @@ def test_in_notes_of_a_project_she_is_who_was_named_before_and_never_the_project
     assert subjects("- Cuando cambies el esquema, regenera el cliente\n- En cas de doute, demande\n", "/memory/CLAUDE.md") == {
         "Cuando cambies el esquema, regenera el cliente": "user", "En cas de doute, demande": "user",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["bio.md", "about.md", "about-me.md"])
+def test_what_tells_of_the_user_by_name_is_theirs(name: str) -> None:
+    text = (
+        "Nadia Rahman (she/her) grew up in Dhaka and has built payment systems for years. She leads the Checkout team at "
+        "Maplecart. When she isn't debugging, she plays the cello. She lives in Toronto with her husband Daniel.\n"
+    )
+    found = {one.text: one.subject for one in read(text, f"/memory/{name}")}
+    assert set(found.values()) == {"user"}
+    assert {"Name: Nadia Rahman", "The user leads the Checkout team at Maplecart."} <= set(found)
+    assert "The user lives in Toronto with her husband Daniel." in found
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("bio.md", "Ben Okafor is our accountant. His office is on the second floor.\n"),
+        ("about.md", "Ana Ruiz is my sister. I live in Porto.\n"),
+        ("notes.md", "Nadia Rahman grew up in Dhaka. She leads the Checkout team.\n"),
+    ],
+)
+def test_somebody_else_is_not_taken_for_the_user(name: str, text: str) -> None:
+    assert "Name:" not in " ".join(one.text for one in read(text, f"/memory/{name}"))
+
+
+def test_how_to_work_with_somebody_is_about_them() -> None:
+    text = "# How to work with me\n\n## Communication\n- Slack DM for anything urgent\n- Feedback: direct, in private\n"
+    found = subjects(text, "/memory/how to work with me.md")
+    assert found == {
+        "Communication: Slack DM for anything urgent": "user",
+        "Feedback: direct, in private": "user",
+    }

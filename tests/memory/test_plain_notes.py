@@ -190,7 +190,8 @@ def test_what_is_known_of_a_car_and_of_children_stands_beside_days_and_names() -
     )
     assert said(car, "/memory/car.md") == [
         "Car – Tyres: winter on since 2026-10-28", "Car – Insurance: HUK24, renews 1 Jan",
-        "Car – Next inspection (TÜV): March 2027",
+        "Car – Next inspection (TÜV): March 2027", "2026-06-01 oil change at 82,000 km", "2026-10-28 winter tyres",
+        "2026-11-12 brake pads front",
     ]  # fmt: skip
     kids = "Mila (2018-04-03): 2nd grade. Allergic to cashews.\nTheo (2021-09-15): Kita Sonnenblume. Hates socks.\n"
     assert said(kids, "/memory/kids.md") == [
@@ -286,3 +287,19 @@ def test_what_extractors_say_of_a_file_is_no_fact() -> None:
         "pages: 3\n---\n\n## Page 1\n\nI live in Porto.\n"
     )
     assert said(text, "/memory/me.pdf") == ["I live in Porto."]
+
+
+def test_a_log_that_somebody_keeps_is_remembered_with_and_without_bullets() -> None:
+    entries = ["2026-11-15: long run 14 km, knee hurts again", "2026-11-18: physio says tendinitis, no running for 3 weeks"]
+    for lines in (entries, [f"- {one}" for one in entries], [one.replace(":", "") for one in entries]):
+        assert said("\n".join(lines), "/memory/training.md") == [line.removeprefix("- ") for line in lines]
+
+
+def test_lines_of_a_households_notes_tell_times_and_numbers() -> None:
+    text = (
+        "# École Jeanne-Lajoie\nNico: grade 1, teacher Mme Tremblay, room 104\nDrop-off 8:20, pick-up 15:10 (Fri 14:30)\n"
+        "Peanut-free school!\nPA days 2026/27: 27 Nov, 15 Jan, 12 Feb\n"
+    )
+    found = " ".join(said(text, "/memory/kids school.md"))
+    assert "Drop-off 8:20, pick-up 15:10" in found
+    assert "PA days 2026/27: 27 Nov, 15 Jan" in found

@@ -17,12 +17,20 @@ OWN_STEMS: Final = frozenset(
     user me about about-me profile user-profile my-profile memory memories preferences prefs my-preferences identity now
     human human-block user-info user-facts user-memory user-memories user-context user-preferences about-user about-the-user
     core-memory long-term-memory
-    claude agents life personal health medical bio
+    claude agents life personal health medical bio how-to-work-with-me working-with-me work-with-me manual-of-me
+    user-manual-of-me my-user-manual readme-me personal-readme
     ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
     """.split()  # noqa: SIM905
 )
 """Names of files in which every item is there to be remembered, however many there are."""
-_USER_STEMS: Final = OWN_STEMS | {"settings", "readme", "index"}
+BIOGRAPHY_STEMS: Final = frozenset({"bio", "biography", "about", "about-me", "biografie", "biografía"})
+"""Names of files that tell of the user as others would: "Nadia Rahman grew up in Dhaka"."""
+_USER_STEMS: Final = OWN_STEMS | frozenset(
+    """
+    settings readme index okrs fitness workouts workout-log training-log running-log symptoms allergies medications medication
+    meds prescriptions supplements vaccinations
+    """.split()  # noqa: SIM905
+)
 _OF_DAYS: Final = re.compile(
     r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
     r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"

@@ -18,6 +18,7 @@ from memdir.memory.clauses import JOINING, clauses
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by
 from memdir.memory.endings import may_end
 from memdir.memory.file_names import (
+    BIOGRAPHY_STEMS,
     OWN_STEMS,
     RECORDS_STEMS,
     is_about_user,
@@ -30,7 +31,7 @@ from memdir.memory.file_names import (
 )
 from memdir.memory.guard import is_for_model, is_overriding
 from memdir.memory.markup import source_at
-from memdir.memory.own_name import as_user
+from memdir.memory.own_name import as_user, told_by_name
 from memdir.memory.personal import (
     NOTE_MAX_WORDS,
     is_claim,
@@ -70,6 +71,10 @@ _YOU_MUST: Final = re.compile(r"(?:^|(?<=[:,] ))YOU MUST\b")
 """So people stress rules in what they write for their agents."""
 _LINE_MAX_WORDS: Final = 40
 """Where one says more, the text is no list of lines."""
+_TELLS_NUMBER: Final = re.compile(
+    r"(?!.*(?:[=<>{}\\]|::|\w_\w|\w\.\w|[\da-f]{2}:[\da-f]{2}:))(?=.*\d)(?:.*?(?<![\w-])[^\W\d_]{3,}(?:-[^\W\d_]+)?(?![\w-])){2}"
+)
+"""What a line of a household's notes says: "Drop-off 8:20, pick-up 15:10"."""
 _TALK_WITH: Final = re.compile(
     r"(?:(?:Weekly|Monthly) )?(?:1 ?(?:on|:)? ?1s?|[Oo]ne on one|Call|Chat|Lunch|Coffee|Meeting|Dinner|Catch up)(?: with)?:? "
     r"(?P<name>[A-ZÀ-Þ][\w'’]+(?: [A-ZÀ-Þ][\w'’]+)?)$"
@@ -206,6 +211,7 @@ class Note:
         are_lines = self.is_own or not (is_letter or any(len(one.split()) > _LINE_MAX_WORDS for one in said))
         lines = sum(piece.form == "line" for piece in pieces)
         is_titled = len(pieces) == 1 or (not self.is_own and 2 * lines <= len(pieces))
+        are_notes = 2 * lines > len(pieces)
         return [
             piece.form in {"item", "task"}
             or (piece.form in {"front", "pair"} and not self.is_of_day(piece))
@@ -213,7 +219,7 @@ class Note:
                 piece.form == "line"
                 and are_lines
                 and (self.is_own or not self.is_of_day(piece))
-                and (self.is_own or is_sentence(one))
+                and (self.is_own or is_sentence(one) or (are_notes and _TELLS_NUMBER.match(one) is not None))
                 and not (at == 0 and is_titled and _stands_alone(self.text, piece))
             )
             for at, (piece, one) in enumerate(zip(pieces, said, strict=True))
@@ -234,6 +240,12 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     stated: Iterable[Statement] = statements(text, suffix=path.rpartition(".")[2].lower(), called=called)
     if from_assistant or is_cv:
         stated = map(_remembered, stated) if from_assistant else with_entries(text, stated)
+    if stem in BIOGRAPHY_STEMS:
+        stated = list(stated)
+        name = told_by_name([one.text for one in stated])
+        if name is not None:
+            called |= {name.casefold(), name.split()[0].casefold()}
+            stated = [replace(stated[0], text=f"Name: {name}", form="pair", end=stated[0].start + len(name)), *stated]
     is_of_tasks = TASK_LIST_NAME.fullmatch(stem_of(path)) is not None
     stated = chain.from_iterable(as_task(one) if is_of_tasks or _is_below_tasks(one) else [one] for one in stated)
     if _IDEAS_NAME.fullmatch(stem_of(path)) is not None:  # in which nothing else says what the lines are

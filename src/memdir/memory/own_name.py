@@ -4,10 +4,12 @@ chats that were exported call everybody by name. Pure."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from memdir.memory.claims import USER
 from memdir.memory.claims_other_languages import LANGUAGES
+from memdir.memory.personal import is_first_person
 from memdir.memory.reports import ADVERBS
 from memdir.store.types import MemoryCandidate
 
@@ -26,12 +28,19 @@ _SAYS: Final = re.compile(
     rf"(?:just )?{_NAME}(?=[\s,.;(]|$)"
 )
 _ALSO: Final = re.compile(rf"\b(?:goes by|aka|a\.k\.a\.|known as|called|call (?:me|him|her|them)|genannt) (?:just )?{_NAME}")
+_BIOGRAPHY: Final = re.compile(
+    rf"{_NAME.replace('{0,3}', '{1,3}')} (?:\([^()]{{1,40}}\) )?"
+    r"(?:is|was|grew|has|works|worked|lives|leads|studied|builds|writes|teaches|runs|designs|spent|holds|joined|started)\b"
+)
+_OUR: Final = re.compile(r"\b(?:[Mm]y|[Oo]ur|[Mm]e|[Uu]s|[Ww]e)\b")
 _TELLS_OF_ONE: Final = re.compile(
     rf"['’]s [a-z]| {ADVERBS}"
     r"(?!(?:this|its|as|at|that|not|but|it|must)\b)(?:[a-zà-ÿ]+(?:s|ed|t|ó)|has|went|got|bought|sold|took|made|gave|became|began|"
     r"chose|came|lives?|would|will|can|could|plans?|n['’]t|mag|hat|habite|aime|tiene|vive|trabaja|prefiere)(?:n['’]t)?\b"
 )
 """Behind a name: with "Will be late" or "Mark the tests" no Will and no Mark is meant."""
+_GOES_ON: Final = re.compile(r" (?:\([^()]{1,40}\) )?[a-z]")
+"""Behind a name and a surname."""
 _NOT_ENGLISH: Final = re.compile(r" (?:ist|hat|war|mag|wird|kann|es|tiene|está|era|fue|est|a|était|aime)\b")
 _NOT_NAMES: Final = frozenset(
     """
@@ -62,12 +71,20 @@ def are_of_one_name(one: MemoryCandidate, other: MemoryCandidate) -> bool:
     return any(a.startswith(b) or b.startswith(a) for a in first for b in second)
 
 
+def told_by_name(statements: Sequence[str]) -> str | None:
+    """The full name of whom a text begins to tell of and nobody else speaks in, as people write of themselves for others:
+    "Nadia Rahman grew up in Dhaka. …"."""
+    found = _BIOGRAPHY.match(statements[0]) if statements else None
+    is_own = any(is_first_person(one) or _OUR.search(one) for one in statements)
+    return None if found is None or is_own else found["name"]
+
+
 def as_user(statement: str, called: frozenset[str]) -> str:
     """A statement that begins with a name of the user, of the user."""
     for name in sorted(called, key=len, reverse=True):
         if statement[: len(name)].casefold() == name:
             rest = statement[len(name) :]
-            if _TELLS_OF_ONE.match(rest) is not None:
+            if _TELLS_OF_ONE.match(rest) is not None or (" " in name and _GOES_ON.match(rest) is not None):
                 is_english = _NOT_ENGLISH.match(rest) is None and not any(one.marks.search(statement) for one in LANGUAGES)
                 return f"The user{rest}" if is_english else f"User{rest}"
     return statement

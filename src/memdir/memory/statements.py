@@ -104,6 +104,8 @@ _UNFINISHED: Final = re.compile(
     re.IGNORECASE,
 )
 """The end of a line whose sentence does not end there."""
+_ENTRY: Final = re.compile(rf"\s*(?:\d{{4}}-\d\d-\d\d[ ,:]|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}[ ,:]|{DAY_PREFIX.pattern})")
+"""How a line of a log begins that somebody keeps by hand: "2026-11-10: 6 km easy"."""
 _BOLD_KEY_WORDS: Final = 6
 _BLANK: Final = (
     r"\[(?!\[)[^\]]*[^\W\d_][^\]]*\]|\[\s*\]|<[^>]*>|\{[^}]*\}\}?|[-–—.…?/\s]+"
@@ -423,7 +425,8 @@ def _paragraph(text: str, start: int, end: int, headings: tuple[str, ...]) -> It
             spans = whole  # "Landlord: Herr Wendt. He only answers texts."
         for first, last in spans:
             is_pair = len(spans) == 1 and _is_pair(text[first:last])
-            form = "pair" if is_pair else "sentence" if are_definitions else "line"
+            is_entry = len(spans) == 1 and text[last - 1] != "." and _ENTRY.match(text, first, last) is not None
+            form = "item" if is_entry else "pair" if is_pair else "sentence" if are_definitions else "line"
             yield Statement(start=first, end=last, text=text[first:last], form=form, headings=headings)
         position += len(line) + 1
 
@@ -432,6 +435,8 @@ def _has_hard_breaks(lines: Sequence[str]) -> bool:
     """Whether each line says something of its own: none ends in the middle of a sentence, and each has its full stop, or some
     end where the next word would have had room. Where lines begin with small letters, none has a full stop, and most have
     room. A line by itself does, unless it is a whole sentence."""
+    if all(map(_ENTRY.match, lines)):
+        return True
     width = max(_NARROW, *map(len, lines))
     pairs = [(line.rstrip(), after.split()[0]) for line, after in pairwise(lines)]
     if not pairs:
