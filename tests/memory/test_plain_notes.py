@@ -303,3 +303,38 @@ def test_lines_of_a_households_notes_tell_times_and_numbers() -> None:
     found = " ".join(said(text, "/memory/kids school.md"))
     assert "Drop-off 8:20, pick-up 15:10" in found
     assert "PA days 2026/27: 27 Nov, 15 Jan" in found
+
+
+def test_amounts_and_dates_as_germans_write_them_are_no_versions_of_a_program() -> None:
+    text = (
+        "# Wohnung Lenaustraße 8\nVermieter: Herr Aydin, 0151 555 0101, am besten abends anrufen\n"
+        "Miete 1.080 € kalt, Nebenkosten 210 €\nZählerstand Strom 31.10.2026: 48211\n"
+        "Müll: Dienstag Papier, Donnerstag Restmüll\n"
+    )
+    assert said(text, "/memory/Wohnung.md") == [
+        "Wohnung – Vermieter: Herr Aydin, 0151 555 0101, am besten abends anrufen",
+        "Wohnung – Miete 1.080 € kalt, Nebenkosten 210 €", "Zählerstand Strom 31.10.2026: 48211",
+        "Wohnung – Müll: Dienstag Papier, Donnerstag Restmüll",
+    ]  # fmt: skip
+
+
+def test_notes_of_a_talk_are_about_whom_it_was_with() -> None:
+    text = (
+        "# 1:1 Bea / Nadia\n\n## 2026-11-17\n- promotion case: needs two more peer reviews\n- wants to move to Platform in Q1\n"
+    )
+    assert {one.text: one.subject for one in facts(text, "/memory/1-1 with Bea.md")} == {
+        "Bea – promotion case: needs two more peer reviews": "bea", "Bea – wants to move to Platform in Q1": "bea",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("emergency.md", "Blood type: 0 negative\nAllergies: sulfa drugs\n", "Allergies: sulfa drugs"),
+        ("travel preferences.md", "- aisle seat, never the last row\n- No red-eyes\n", "Travel preferences: No red-eyes"),
+        ("medication.md", "- Ramipril 2.5 mg in the morning\n- Allergic to sulfa drugs\n", "Allergic to sulfa drugs"),
+    ],
+)  # fmt: skip
+def test_what_is_called_after_a_side_of_life_is_about_the_user(path: str, text: str, expected: str) -> None:
+    found = {one.text: one.subject for one in facts(text, f"/memory/{path}")}
+    assert found[expected] == "user"

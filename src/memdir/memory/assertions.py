@@ -82,7 +82,8 @@ AUTHOR: Final = Caseless(
 SAYS_WE: Final = re.compile(r"\b(?:[Ww]e|[Oo]urs?)\b")
 """A group speaks, or an author for their readers, too."""
 _MARKS: Final = (
-    r"https?://|\bwww\.|\b\d+\.\d+(?:\.\d|-\d|\d{2})|\b0\.\d|(?i:version|release|new in|since) v?\d+\.\d|"
+    r"https?://|\bwww\.|(?<![\d.])(?!\d{1,3}(?:\.\d{3})+(?![.\d])|\d{1,2}\.\d{1,2}\.(?:\d\d){1,2}(?![.\d]))\d+\.\d+(?:\.\d|-\d|\d{2})|"
+    r"\b0\.\d|(?i:version|release|new in|since) v?\d+\.\d|"
     r"\b[Cc]opyright\b|\([cC]\)|©|\b[Cc]loses?: ?#|#\d{2,}|\bCVE-|"
     r"(?:^|\s)--?\w|"
     r"\w\(\d?\)|\w_\w|::|/(?:usr|etc|var|lib|bin|dev|proc)\b|\.(?:so|h|c|cc|cpp|py|js|gz|html?|conf|txt|md)\b|[{}<|\\]|(?<!-)>|"

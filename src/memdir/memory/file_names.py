@@ -18,7 +18,7 @@ OWN_STEMS: Final = frozenset(
     human human-block user-info user-facts user-memory user-memories user-context user-preferences about-user about-the-user
     core-memory long-term-memory
     claude agents life personal health medical bio how-to-work-with-me working-with-me work-with-me manual-of-me
-    user-manual-of-me my-user-manual readme-me personal-readme
+    user-manual-of-me my-user-manual readme-me personal-readme emergency emergency-info in-case-of-emergency notfall
     ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
     """.split()  # noqa: SIM905
 )
@@ -31,6 +31,8 @@ _USER_STEMS: Final = OWN_STEMS | frozenset(
     meds prescriptions supplements vaccinations
     """.split()  # noqa: SIM905
 )
+_TASTES: Final = re.compile(r"(?:[a-z]+-){1,2}(?:preferences|prefs|sizes|measurements|habits|routines?|vorlieben|préférences)")
+"""Names of files that tell of the user in one respect: `travel-preferences`."""
 _OF_DAYS: Final = re.compile(
     r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
     r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"
@@ -73,7 +75,7 @@ def subject_of(path: str) -> str:
     if record_of(path) == path and (whose := owner_of(path)) is not None:
         return whose
     is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, TASK_LIST_NAME))
-    is_own = is_own or is_own_resume(path)
+    is_own = is_own or is_own_resume(path) or _TASTES.fullmatch(base) is not None
     if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", title_of(name)).strip()

@@ -69,17 +69,21 @@ _OF_WRITER: Final = re.compile(r"(?:I|My)\b")
 _BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]*[-*+] ")
 _YOU_MUST: Final = re.compile(r"(?:^|(?<=[:,] ))YOU MUST\b")
 """So people stress rules in what they write for their agents."""
+_PAIR_TELLS_WORDS: Final = 6
+"""Under a day a pair of fewer words is what a tracker notes: "Mood: 3/5"."""
 _LINE_MAX_WORDS: Final = 40
 """Where one says more, the text is no list of lines."""
 _TELLS_NUMBER: Final = re.compile(
-    r"(?!.*(?:[=<>{}\\]|::|\w_\w|\w\.\w|[\da-f]{2}:[\da-f]{2}:))(?=.*\d)(?:.*?(?<![\w-])[^\W\d_]{3,}(?:-[^\W\d_]+)?(?![\w-])){2}"
+    r"(?!.*(?:[=<>{}\\]|::|\w_\w|[^\W\d]\.[^\W\d]|[\da-f]{2}:[\da-f]{2}:))(?=.*\d)(?:.*?(?<![\w-])[^\W\d_]{3,}(?:-[^\W\d_]+)?(?![\w-])){2}"
 )
 """What a line of a household's notes says: "Drop-off 8:20, pick-up 15:10"."""
 _TALK_WITH: Final = re.compile(
     r"(?:(?:Weekly|Monthly) )?(?:1 ?(?:on|:)? ?1s?|[Oo]ne on one|Call|Chat|Lunch|Coffee|Meeting|Dinner|Catch up)(?: with)?:? "
     r"(?P<name>[A-ZÀ-Þ][\w'’]+(?: [A-ZÀ-Þ][\w'’]+)?)$"
 )
-_IDEAS_NAME: Final = re.compile(r"ideas|ideen|goals|resolutions|habits|bucket-?list|wish-?list")
+_IDEAS_NAME: Final = re.compile(
+    r"ideas|ideen|goals|resolutions|habits|bucket-?list|wish-?list|(?:[a-z]+-){1,2}(?:preferences|prefs|sizes|measurements)"
+)
 """Names of files whose lines are shown with what they are: "Ideas: a cold frame"."""
 _OF_NOTE_PROGRAMS: Final = re.compile(r"/(?!readme\.)[^/]+\.(?:md|markdown|org)$", re.IGNORECASE)
 """Of files as note programs keep them; a README is a program's as often."""
@@ -107,6 +111,8 @@ class Note:
     is_journal: bool
     subject: str
     """Whom it is about where its lines do not tell: `user`, the project of an agent's memory, else what the file is called."""
+    is_of_talk: bool
+    """Whether it is notes of a talk with one person, its subject."""
     is_record: bool
     """Whether it lies in a folder in which each file is about somebody, or a project."""
     is_to_keep: bool
@@ -164,7 +170,7 @@ class Note:
             ]
         about = None  # a project is nobody's "she"
         if not self.is_record:
-            about = self._talked_with()
+            about = self.subject if self.is_of_talk else None
         elif kind_of_subject(self.path, self.subject) != "project":
             about = f"{self.subject[:1].upper()}{self.subject[1:]}"
         tells_of_user = any(piece.form == "pair" for piece in pieces) or any(map(is_bare, said))
@@ -187,11 +193,6 @@ class Note:
         ]
         return list(compress(named, kept)), list(compress(named, passing))
 
-    def _talked_with(self) -> str | None:
-        """The person whom the user talked with, by the name of the file or its title: "1:1 with Marta"."""
-        titles = (title_of(self.path).replace("-", " "), *(piece.headings[0] for piece in self.pieces[:1] if piece.headings))
-        return next((found["name"] for title in titles if (found := _TALK_WITH.match(title)) is not None), None)
-
     def _not_for_models(self) -> list[Statement]:
         """Without what tells a model what to do or to keep, and what stands behind an order to believe nothing else, to the end
         of its paragraph."""
@@ -211,10 +212,13 @@ class Note:
         are_lines = self.is_own or not (is_letter or any(len(one.split()) > _LINE_MAX_WORDS for one in said))
         lines = sum(piece.form == "line" for piece in pieces)
         is_titled = len(pieces) == 1 or (not self.is_own and 2 * lines <= len(pieces))
-        are_notes = 2 * lines > len(pieces)
+        are_notes = lines > 1 and 2 * sum(piece.form in {"line", "pair"} for piece in pieces) > len(pieces)
         return [
             piece.form in {"item", "task"}
-            or (piece.form in {"front", "pair"} and not self.is_of_day(piece))
+            or (
+                piece.form in {"front", "pair"}
+                and not (self.is_of_day(piece) and (self.is_own or len(one.split()) < _PAIR_TELLS_WORDS))
+            )
             or (
                 piece.form == "line"
                 and are_lines
@@ -274,6 +278,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
         if one and has_names and not (begins_with_imperative(one) or is_bare_german(one))
     }
     is_record = folder in RECORDS_STEMS or (subject != USER and _OF_PERSON.search(text[:HEAD_CHARS]) is not None)
+    partner = _talked_with(path, pieces)
     if is_remembered:  # the rest is how the file is found, and of other texts the reason
         pieces = tuple(one for one in pieces if one.form != "front" and one.key.casefold() != "why")
     if not is_record:  # of a page it says whether it is published
@@ -284,7 +289,8 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
         pieces=pieces,
         journal=journal,
         is_journal=not from_assistant and _is_journal(pieces, journal, path),
-        subject=subject,
+        subject=subject if is_record or partner is None else partner,
+        is_of_talk=partner is not None,
         is_record=is_record,
         is_to_keep=is_to_keep,
         is_own=is_own,
@@ -303,6 +309,12 @@ def _remembered(piece: Statement) -> Statement:
 
 def _is_below_tasks(piece: Statement) -> bool:
     return piece.form == "item" and bool(piece.headings) and TASK_LIST_NAME.fullmatch(stem_of(piece.headings[-1])) is not None
+
+
+def _talked_with(path: str, pieces: Sequence[Statement]) -> str | None:
+    """The person whom the user talked with, by the name of the file or its title: "1:1 with Marta"."""
+    titles = (title_of(path).replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
+    return next((found["name"] for title in titles if (found := _TALK_WITH.match(title)) is not None), None)
 
 
 def _members(pieces: Sequence[Statement]) -> frozenset[str]:
