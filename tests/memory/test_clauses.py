@@ -205,3 +205,44 @@ def test_a_diary_tells_of_whom_one_met(said: str, expected: str) -> None:
 def test_what_somebody_just_did_or_who_is_not_told_is_of_nobody(said: str) -> None:
     found = extract(said, "/memory/journal/2026-11-19.md", byte_at=int)
     assert not [one.text for one in found if not one.is_passing and one.text.startswith(("Mum", "Ana is", "Tom is"))]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "I'm Nadia Rahman, 41, and live in Toronto with my husband Daniel.",
+            ["I'm Nadia Rahman.", "I'm 41.", "I live in Toronto with my husband Daniel."],
+        ),
+        (
+            "I'm Leo, a 29-year-old nurse from Leeds, currently living in Bergen.",
+            ["I'm Leo.", "I'm a 29-year-old nurse from Leeds.", "I'm currently living in Bergen."],
+        ),
+        (
+            "I'm a 34 y/o teacher, married, two kids, living near Lyon.",
+            ["I'm a 34 y/o teacher.", "I'm married.", "I have two kids.", "I'm living near Lyon."],
+        ),
+        ("I'm good with dates, names and faces.", ["I'm good with dates, names and faces."]),
+        (
+            "Ich heiße Eva Kolb, bin 41 und wohne mit meinem Mann in Regensburg.",
+            ["Ich heiße Eva Kolb.", "Ich bin 41.", "Ich wohne mit meinem Mann in Regensburg."],
+        ),
+        ("Ich singe im Domchor und gehe gern bergsteigen.", ["Ich singe im Domchor und gehe gern bergsteigen."]),
+        (
+            "Me llamo Inés Prado, tengo 38 años y vivo en Vigo con mi pareja.",
+            ["Me llamo Inés Prado.", "Tengo 38 años.", "Vivo en Vigo con mi pareja."],
+        ),
+        (
+            "Je m'appelle Luc Martin, j'ai 45 ans et j'habite à Nantes.",
+            ["Je m'appelle Luc Martin.", "J'ai 45 ans.", "J'habite à Nantes."],
+        ),
+    ],
+)
+def test_whoever_introduces_themselves_says_several_things(said: str, expected: list[str]) -> None:
+    assert [one.text for one in extract(said, "/memory/me.md", byte_at=int)] == expected
+
+
+def test_of_a_family_each_has_a_heading_whatever_stands_below() -> None:
+    text = "# Familie\n\n## Lotte\n- Allergie: Erdbeeren\n\n## Emil\n- Schwimmkurs samstags 9 Uhr\n"
+    found = {one.text: one.subject for one in extract(text, "/memory/Familie.md", byte_at=int)}
+    assert found["Emil – Schwimmkurs samstags 9 Uhr"] == "emil"

@@ -94,7 +94,7 @@ GERMAN: Final = Language(
         r"trinkt|bevorzugt|gezogen|umgestiegen|gewechselt|allergisch|spricht|Frist|Abgabe)\b"
     ),
     rules=_rules(
-        ("lives in", True, rf"{_DE_WHO} (?:wohn(?:e|t|en)|leb(?:e|t|en)){_DE_HOW} in {_V}{_DE_END}"),
+        ("lives in", True, rf"{_DE_WHO} (?:wohn(?:e|t|en)|leb(?:e|t|en)){_DE_HOW}(?: mit [^.;:]{{3,80}}?)? in {_V}{_DE_END}"),
         (
             "lives in", True,
             rf"{_DE_WHO} (?:bin|ist|sind)(?: \w+){{0,3}}? (?:von {_OLD} )?nach {_V} (?:gezogen|umgezogen|übergesiedelt)\b",

@@ -4,6 +4,7 @@ Tessera". English. Pure."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from memdir.memory.claims import is_bare, is_readable
@@ -53,6 +54,40 @@ _OF_WHOM_MET: Final = re.compile(
     r"(?!(?:was|were|looks?|looked|seem\w*|sound\w*|asked|said|told|sent|sends)\b)(?=[a-z])|(?P<own>[Hh]er|[Hh]is) (?=[a-z]))"
 )
 """A diary's "Lunch with Ana, she is moving to Graz"."""
+_INTRODUCES: Final = re.compile(r"(?:I['’]m|I am|My name is) (?!(?:not|so|too|very|sorry|sure|glad|going|about|afraid)\b)")
+_AND_SO: Final = re.compile(r",? and (?=(?:I )?(?:live|work|have|speak|study|teach)\b)|, (?:and )?")
+_OF_ONESELF: Final = (
+    (re.compile(r"\d{1,2}(?: years old)?$"), "I'm "),
+    (re.compile(r"(?:an?|the) [\w-]+ [\w-]+|an? \w+(?:er|or|ist|ian|ant|nurse)\b"), "I'm "),
+    (
+        re.compile(
+            r"(?:currently |now |originally |happily |recently )?(?:living|working|based|married|single|divorced|widowed|"
+            r"retired|engaged|vegan|vegetarian|from [A-Z]|born|raised)\b"
+        ),
+        "I'm ",
+    ),
+    (re.compile(r"(?:also )?(?:live|work|have|speak|study|teach|play|run|own|prefer) [a-z]"), "I "),
+    (re.compile(r"(?:one|two|three|four|\d) (?:\w+ )?(?:kids?|child(?:ren)?|sons?|daughters?|dogs?|cats?)\b"), "I have "),
+    (re.compile(r"I (?:live|work|have|speak|study|teach|play|run|own|prefer|am)\b"), ""),
+)
+"""What tells something of whoever introduces themselves, and what it lacks to be a sentence."""
+_OTHER_LANGUAGES: Final = (
+    (
+        re.compile(r"Ich (?=[a-zß-ÿ])"),
+        re.compile(
+            r",? (?:und )?(?=(?:heiße|bin|habe|wohne|lebe|arbeite|komme|spreche|spiele|singe|lerne|studiere|mag|esse|trinke|"
+            r"fahre|gehe)\b (?!gern\b))"
+        ),
+        "Ich ",
+    ),
+    (
+        re.compile(r"(?:Me llamo|Soy|Tengo|Vivo|Trabajo|Estudio) "),
+        re.compile(r"(?:,| y) (?=(?:me llamo|soy|tengo|vivo|trabajo|estudio|hablo|toco|juego)\b)"),
+        "",
+    ),
+    (re.compile(r"(?:Je |J['’])[a-zà-ÿ]"), re.compile(r"(?:,| et) (?=j(?:e |['’])[a-zà-ÿ])"), ""),
+)
+"""How one begins to tell of oneself, where the next clause begins, and what that lacks: "Ich heiße Eva und wohne in Ulm"."""
 _HAS: Final = re.compile(r"(?:been|got|had|gone|become|begun|\w+ed)\b")
 
 
@@ -68,6 +103,11 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
         back = len(sentence) - len(told)  # what is told ends as the sentence does
         others = [(max(start + back, end), stop + back, text) for start, stop, text in clauses(told)]
         return [(0, end, f"{sentence[:end].rstrip(' ,;–-')}."), *others]
+    if _INTRODUCES.match(sentence) is not None and is_readable(sentence) and len(own := _introduced(sentence)) > 1:
+        return own
+    for first, joint, lacking in _OTHER_LANGUAGES:
+        if first.match(sentence) is not None and is_readable(sentence):
+            return _told_in_turn(sentence, list(joint.finditer(sentence))[: CLAUSES_MAX - 1], lacking)
     found: list[tuple[int, int, str]] = []
     start, subject = 0, ""
     while is_readable(sentence) and len(found) < CLAUSES_MAX - 1:
@@ -78,6 +118,29 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
         found.append((start, end, text))
         start = begins
     return [*found, (start, len(sentence), _told(sentence[start:], subject))]
+
+
+def _introduced(sentence: str) -> list[tuple[int, int, str]]:
+    """What somebody says of themselves between commas; what does not tell of them by itself stays with what precedes it."""
+    found: list[tuple[int, int, str]] = []
+    joints = [*_AND_SO.finditer(sentence)][: CLAUSES_MAX - 1]
+    for start, end in zip([0, *(one.end() for one in joints)], [*(one.start() for one in joints), len(sentence)], strict=True):
+        part = sentence[start:end].rstrip(".! ")
+        lacking = next((subject for rule, subject in _OF_ONESELF if rule.match(part)), None) if start else ""
+        if lacking is None:
+            found[-1] = (found[-1][0], end, f"{sentence[found[-1][0] : end].rstrip('.! ')}.")
+        else:
+            found.append((start, end, f"{lacking}{part}."))
+    return found
+
+
+def _told_in_turn(sentence: str, joints: Sequence[re.Match[str]], subject: str) -> list[tuple[int, int, str]]:
+    """The clauses between joints, each with its subject."""
+    begins, ends = [0, *(one.end() for one in joints)], [*(one.start() for one in joints), len(sentence)]
+    return [
+        (start, end, _told(sentence[start:end], subject if start else "") + ("." if end < len(sentence) else ""))
+        for start, end in zip(begins, ends, strict=True)
+    ]
 
 
 def _cut(sentence: str, start: int, subject: str) -> tuple[int, str, int, str] | None:

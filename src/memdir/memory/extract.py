@@ -72,6 +72,7 @@ _VAGUE: Final = Caseless(
 )
 """Headings that say nothing about what stands below."""
 _URL: Final = re.compile(r"<?https?://\S+")
+_NAMED: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2}(?: \([^()]*\))?")
 _ASIDE: Final = re.compile(r"(?<=\S) \([^()]*\)$")
 _LABEL_MAX_CHARS: Final = 40
 OWN_CONFIDENCE_MIN: Final = 0.9
@@ -232,6 +233,8 @@ def _records(pieces: Sequence[Statement], *, every: bool) -> frozenset[str]:
         if len(piece.headings) > 1 and holds_records(piece.headings[-2]):
             found.add(heading)
     found |= {heading for headings in below.values() if len(headings) > 1 for heading in headings}
+    if found and every:  # beside others that are
+        found |= {piece.headings[-1] for piece in pieces if piece.headings and _NAMED.fullmatch(piece.headings[-1])}
     return frozenset(heading for heading in found if not _VAGUE.search(heading))
 
 

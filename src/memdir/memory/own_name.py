@@ -24,6 +24,7 @@ _PAIR: Final = re.compile(
 _SAYS: Final = re.compile(
     r"(?:(?:My|(?:The )?[Uu]ser['’]s) (?:(?:first|full|given|real|preferred) )?name is|"
     r"(?:I['’]m|I am|(?:The )?[Uu]ser is) called|(?:Please )?[Cc]all me|"
+    r"(?:I['’]m|I am)(?= [A-ZÀ-Þ][a-zß-ÿ]+ (?!\w+(?:ic|ox|ican|ish|ian|ean|ese)\b)[A-ZÀ-Þ][a-zß-ÿ]+\.?$)|"
     r"User:|(?:I|(?:The )?[Uu]ser) goe?s? by|Goes by|Ich heiße|Mein Name ist|Je m['’]appelle|Me llamo|Mi nombre es) "
     rf"(?:just )?{_NAME}(?=[\s,.;(]|$)"
 )
