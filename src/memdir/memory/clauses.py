@@ -55,7 +55,7 @@ _OF_WHOM_MET: Final = re.compile(
 )
 """A diary's "Lunch with Ana, she is moving to Graz"."""
 _INTRODUCES: Final = re.compile(r"(?:I['’]m|I am|My name is) (?!(?:not|so|too|very|sorry|sure|glad|going|about|afraid)\b)")
-_AND_SO: Final = re.compile(r",? and (?=(?:I )?(?:live|work|have|speak|study|teach)\b)|, (?:and )?")
+_AND_SO: Final = re.compile(r",? and (?=(?:I )?(?:live(?! alone)|work|have|speak|study|teach)\b)|, (?:and )?")
 _OF_ONESELF: Final = (
     (re.compile(r"\d{1,2}(?: years old)?$"), "I'm "),
     (re.compile(r"(?:an?|the) [\w-]+ [\w-]+|an? \w+(?:er|or|ist|ian|ant|nurse)\b"), "I'm "),
