@@ -91,3 +91,34 @@ def test_a_birthday_is_no_day_of_a_journal() -> None:
     assert {("nils", "Nils – Birthday: 1986-03-02"), ("emma", "Emma – Birthday: 2020-08-19")} <= facts(
         text, "/memory/people.md"
     )
+
+
+CARDS = """\
+---
+source: "friends.vcf"
+kind: "mail"
+media_type: "text/vcard"
+engine: "memdir calendar"
+entries: 2
+---
+
+## Ana Ruiz
+
+- Birthday: 1990-05-03
+- Organisation: Tessera
+
+## Tom Okafor
+
+- Telephone: +44 20 7946 0000
+"""
+
+
+def test_cards_of_an_address_book_are_people_and_a_large_one_is_an_export() -> None:
+    for path in ("/memory/friends.vcf", "/memory/export 2026.vcf"):
+        assert facts(CARDS, path) == {
+            ("ana ruiz", "Ana Ruiz – Birthday: 1990-05-03"),
+            ("ana ruiz", "Ana Ruiz – Organisation: Tessera"),
+            ("tom okafor", "Tom Okafor – Telephone: +44 20 7946 0000"),
+        }
+    many = CARDS + "".join(f"\n## Person {number}\n\n- Telephone: +44 20 7946 0{number:03}\n" for number in range(ROWS_MAX))
+    assert facts(many, "/memory/friends.vcf") == set()

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from memdir.memory.assistants import is_of_assistant
 from memdir.memory.claims import USER
 from memdir.memory.guard import is_secret
+from memdir.memory.people_tables import is_of_cards
 from memdir.memory.references import AGENT_NAME
 from memdir.memory.resumes import is_own_resume, owner_of
 from memdir.memory.task_lists import TASK_LIST_NAME
@@ -98,6 +99,8 @@ def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | N
     """What a fact in a file is about, where the file, or its folder, is one of people, or of projects, and says whom it is
     about: by its own name, or by its headings."""
     stem, folder = stem_and_folder(path)
+    if is_of_cards(path):
+        return "person"
     if stem in RECORDS_STEMS:
         return None if subject in {USER, stem} else "person" if stem in _PEOPLE_STEMS else "project"
     if folder not in RECORDS_STEMS or subject != subject_of(path).casefold():

@@ -32,6 +32,7 @@ from memdir.memory.file_names import (
 from memdir.memory.guard import is_for_model, is_overriding
 from memdir.memory.markup import source_at
 from memdir.memory.own_name import as_user, told_by_name
+from memdir.memory.people_tables import is_of_cards
 from memdir.memory.personal import (
     NOTE_MAX_WORDS,
     is_claim,
@@ -131,7 +132,7 @@ class Note:
     @property
     def has_records(self) -> bool:
         """Whether each of its headings is somebody, or a project."""
-        return stem_of(self.path) in RECORDS_STEMS
+        return stem_of(self.path) in RECORDS_STEMS or is_of_cards(self.path)
 
     @property
     def is_conversation(self) -> bool:

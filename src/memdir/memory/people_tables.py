@@ -25,7 +25,12 @@ _BLANK: Final = re.compile(r"(?:[-–—?.\s]*|n/?a|none|tbd|unknown)", re.IGNOR
 COLUMNS_MAX: Final = 8
 _LINE_MAX_CHARS: Final = 4000
 ROWS_MAX: Final = 100
-"""Of a CSV file. One that has more is an export, to be found and not to be remembered."""
+"""Of a CSV file, and cards in one file. One that has more is an export, to be found and not to be remembered."""
+
+
+def is_of_cards(path: str) -> bool:
+    """Whether a file is a book of addresses, in whose text each heading is somebody."""
+    return path.casefold().endswith(".vcf")
 
 
 def cells_of(columns: Sequence[str], cells: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:

@@ -12,6 +12,7 @@ from memdir.memory.extract import extract
 from memdir.memory.file_names import is_about_user
 from memdir.memory.model_reader import from_environment
 from memdir.memory.own_name import names_in
+from memdir.memory.people_tables import is_of_cards
 from memdir.memory.reconcile import reconcile, related_topics_of, same_text, topics_of
 from memdir.server.indexing.known_facts import KnownFacts, Topic
 from memdir.server.indexing.leases import Lease
@@ -101,7 +102,7 @@ def _forget(store: Store, work: _Reading) -> None:
 
 def _read(store: Store, small: Small, called: frozenset[str], work: _Reading) -> None:
     document = work.document
-    if document.transcription in _OF_OTHERS:
+    if document.transcription in _OF_OTHERS and not is_of_cards(document.path or ""):
         return
     if document.transcription is not None:
         text = decoded(store, document)
