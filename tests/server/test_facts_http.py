@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import time
 
+import docx
 import httpx
 import pytest
 
@@ -68,6 +70,31 @@ def test_what_others_wrote_and_what_waits_brings_no_facts(server: ServerProcess,
     while found:
         assert time.monotonic() < deadline, found
         found = [one["text"] for one in client.get("/v1/facts", params={**at, "words": "live"}).json()["facts"]]
+
+
+def test_cards_and_pages_of_ones_own_say_what_stands_in_them_and_nothing_of_the_file(
+    server: ServerProcess, client: httpx.Client, tag: str
+) -> None:
+    del server
+    at = {"containerTag": tag}
+    card = b"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Ana Ruiz\r\nBDAY:1990-05-03\r\nEND:VCARD\r\n"
+    page = io.BytesIO()
+    document = docx.Document()
+    document.add_heading("Marit Solberg", 0)
+    document.add_heading("Experience", 1)
+    document.add_paragraph("Head of Finance, Fjordkraft AS (2020 – present)")
+    document.save(page)
+    for path, content in (("memory/friends.vcf", card), ("memory/cv.docx", page.getvalue())):
+        client.put(f"/v1/files/{path}", params=at, content=content).raise_for_status()
+    wanted = {
+        ("ana ruiz", "Ana Ruiz – Birthday: 1990-05-03"), ("user", "Name: Marit Solberg"),
+        ("user", "Job: Head of Finance at Fjordkraft AS (2020 – present)"),
+    }  # fmt: skip
+    deadline = time.monotonic() + 60
+    found: set[tuple[str, str]] = set()
+    while found != wanted:
+        assert time.monotonic() < deadline, found
+        found = {(one["subject"], one["text"]) for one in client.get("/v1/facts", params=at).json()["facts"]}
 
 
 @pytest.mark.promise("facts.when")
