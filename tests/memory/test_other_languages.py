@@ -134,3 +134,20 @@ def test_german_lines_that_leave_ich_out_and_minutes() -> None:
     ]  # fmt: skip
     text = "Teilnehmer: Ana, Priya, ich\n\n- Ana geht ab Februar in Elternzeit\n- Priya: Einstellung erst im Januar\n"
     assert {one.subject for one in read(text, "/memory/2026-11-17 Besprechung.md")} == {"ana", "priya"}
+
+
+def test_a_childs_piano_lesson_is_no_word_of_the_user() -> None:
+    text = "## Lucía\n- Cumpleaños: 3 de mayo\n- Piano los miércoles a las 17:00\n\n## Mateo\n- Cumpleaños: 2 de mayo\n"
+    found = {one.text: one.subject for one in extract(text, "/memory/familia.md", byte_at=int)}
+    assert found["Lucía – Piano los miércoles a las 17:00"] == "lucía"
+    (own,) = extract("Toco el piano los martes", "/memory/notas.md", byte_at=int)
+    assert own.subject == "user"
+
+
+def test_work_and_shopping_are_the_users_in_spanish_too() -> None:
+    found = {
+        one.text: one.subject for one in extract("Empresa: Nortia\nJefa: Carmen Vidal\n", "/memory/trabajo.md", byte_at=int)
+    }
+    assert found == {"Empresa: Nortia": "user", "Jefa: Carmen Vidal": "user"}
+    (task,) = extract("- pilas AA\n", "/memory/lista de la compra.md", byte_at=int)
+    assert (task.text, task.kind) == ("To do: pilas AA", "dynamic")

@@ -314,3 +314,12 @@ def test_how_to_work_with_somebody_is_about_them() -> None:
         "Communication: Slack DM for anything urgent": "user",
         "Feedback: direct, in private": "user",
     }
+
+
+def test_lines_of_a_memory_with_the_day_on_which_they_were_noted() -> None:
+    text = "# Project memory\n- [2026-09-14] User wants all money as integer cents\n- (2026-11-02) Tests must not hit Stripe\n"
+    found = [(one.text, one.kind, one.said_ms) for one in read(text, "/memory/MEMORY.md")]
+    assert found == [
+        ("User wants all money as integer cents", "static", 1_789_344_000_000),
+        ("Tests must not hit Stripe", "static", 1_793_577_600_000),
+    ]

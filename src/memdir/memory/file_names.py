@@ -29,7 +29,7 @@ BIOGRAPHY_STEMS: Final = frozenset({"bio", "biography", "about", "about-me", "bi
 _USER_STEMS: Final = OWN_STEMS | frozenset(
     """
     settings readme index okrs fitness workouts workout-log training-log running-log symptoms allergies medications medication
-    meds prescriptions supplements vaccinations
+    meds prescriptions supplements vaccinations work job employment arbeit beruf trabajo empleo travail
     """.split()  # noqa: SIM905
 )
 _TASTES: Final = re.compile(r"(?:[a-z]+-){1,2}(?:preferences|prefs|sizes|measurements|habits|routines?|vorlieben|préférences)")

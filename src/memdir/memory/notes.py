@@ -15,7 +15,7 @@ from memdir.memory.assertions import begins_with_imperative, is_meant, is_senten
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
-from memdir.memory.dates import DAY_PREFIX, Journal, named_by
+from memdir.memory.dates import DAY_PREFIX, Journal, named_by, parsed
 from memdir.memory.endings import may_end
 from memdir.memory.file_names import (
     BIOGRAPHY_STEMS,
@@ -72,6 +72,8 @@ _YOU_MUST: Final = re.compile(r"(?:^|(?<=[:,] ))YOU MUST\b")
 """So people stress rules in what they write for their agents."""
 _PAIR_TELLS_WORDS: Final = 6
 """Under a day a pair of fewer words is what a tracker notes: "Mood: 3/5"."""
+_NOTED_ON: Final = re.compile(r"[\[(](?P<day>\d{4}-\d\d-\d\d)[\])][:.]?\s+(?=\S)")
+"""`- [2026-09-14] User wants money as integers`."""
 _LINE_MAX_WORDS: Final = 40
 """Where one says more, the text is no list of lines."""
 _TELLS_NUMBER: Final = re.compile(
@@ -269,7 +271,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     )
     is_own = is_to_keep or from_assistant or is_cv or stem in OWN_STEMS
     if is_own:
-        pieces = tuple(replace(one, text=_YOU_MUST.sub("must", one.text)) for one in pieces)
+        pieces = tuple(_as_kept(one) for one in pieces)
     said = [piece.text for piece in pieces]
     names = names_within(said) | {word.title() for word in subject.split()}
     has_names = is_own and not (from_assistant or is_of_tasks or is_cv)
@@ -306,6 +308,14 @@ def _remembered(piece: Statement) -> Statement:
     """Of a list of memories: without the day that stands before it, and for itself, however the text is set."""
     said = DAY_PREFIX.sub("", piece.text, count=1)
     return replace(piece, text=said, form="line" if piece.form == "sentence" and is_memory(said) else piece.form)
+
+
+def _as_kept(piece: Statement) -> Statement:
+    """Of what is there to be remembered: without stress, and without the day on which it was noted."""
+    noted = _NOTED_ON.match(piece.text)
+    day = None if noted is None else parsed(noted["day"])
+    said = piece.text if day is None or noted is None else piece.text[noted.end() :]
+    return replace(piece, text=_YOU_MUST.sub("must", said), day=day or piece.day)
 
 
 def _is_below_tasks(piece: Statement) -> bool:

@@ -30,7 +30,9 @@ _YO: Final = (
     r"casad[oa])|[Nn]ací|[Cc]recí|^(?:[Nn]o |[Yy]a no |[Ss]iempre |[Aa]hora |[Tt]ambién |[Nn]unca )?(?:[Mm]e )?(?!(?:[Pp]ero|"
     r"[Cc]omo (?!carne)|[Cc]uando|[Tt]odo|[Ll]uego|[Ss]olo|[Nn]uevo|[Oo]tro|[Bb]ueno|[Cc]laro|[Ee]nero|[Mm]arzo|[Mm]ucho|"
     r"[Pp]oco|[Cc]reo|[Pp]ienso|[Ss]upongo|[Ee]spero|[Dd]igo|[Ss]iento|[Ss]ueño|[Vv]eo|[Mm]ismo|[Tt]anto|[Cc]ierto|"
-    r"[Pp]rimero|[Ss]egundo|[Tt]ercero|[Qq]uiero)\b)"
+    r"[Pp]rimero|[Ss]egundo|[Tt]ercero|[Qq]uiero|"
+    r"[Pp]iano|[Mm]édico|[Cc]urso|[Tt]urno|[Tt]eléfono|[Cc]orreo|[Pp]erro|[Gg]ato|[Nn]iño|[Hh]ijo|[Bb]anco|[Bb]año|[Cc]uarto|"
+    r"[Rr]egalo|[Ll]ibro|[Vv]uelo|[Gg]rupo|[Ee]quipo|[Tt]eatro|[Cc]oro|[Jj]udo|\w+(?:ient|ci|gi|ri|tr|fon)o)\b)"
     r"[A-Za-zñáéíóú]{3,}o (?=.*\b(?:el|la|los|las|un|una|de|en|con|por|al|del|que|mi|todos|desde|muy|carne|siempre|mucho)\b))"
 )
 ABOUT_SPEAKER: Final = re.compile(

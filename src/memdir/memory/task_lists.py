@@ -11,7 +11,8 @@ from memdir.memory.statements import Statement
 TASK_LIST_NAME: Final = re.compile(
     r"(?:[\w-]+-)?(?:to-?dos?|tasks?|to-?do-list|task-list|backlog|action-items|next-(?:actions?|steps?)|errands|chores|"
     r"shopping(?:-list)?|grocer(?:ies|y-list)|aufgaben|nächste-schritte|to-?do-liste|einkaufsliste|tareas|pendientes|"
-    r"próximos-pasos|tâches|à-faire)"
+    r"próximos-pasos|lista-de-(?:la-)?compra|la-compra|tâches|à-faire|liste-de-courses|courses|lista-della-spesa|"
+    r"boodschappen(?:lijst)?)"
 )
 """Names of files, and headings, of lists of tasks; words joined by hyphens, in lower case."""
 _TASK_LIST_TITLE: Final = "To do"
