@@ -300,6 +300,7 @@ def test_what_tells_of_the_user_by_name_is_theirs(name: str) -> None:
     [
         ("bio.md", "Ben Okafor is our accountant. His office is on the second floor.\n"),
         ("about.md", "Ana Ruiz is my sister. I live in Porto.\n"),
+        ("about.md", "Project Heron is a rewrite of the billing service. It uses Postgres.\n"),
         ("notes.md", "Nadia Rahman grew up in Dhaka. She leads the Checkout team.\n"),
     ],
 )

@@ -75,6 +75,7 @@ def test_a_cell_updates_like_any_other_fact() -> None:
     "text",
     [
         "Date,Amount,Payee\n2026-01-02,12.50,Rewe\n2026-01-03,8.00,Edeka\n",
+        "Kind,Meaning\nWidget,what is drawn\n",
         "name,type,default\ntimeout,int,30\nretries,int,3\n",
         "Name,Score\n" + "".join(f"Person {number},{number}\n" for number in range(ROWS_MAX + 1)),
         "Name,Score\nAna\n\0,1\n" + "x" * 10_000 + ",2\n",

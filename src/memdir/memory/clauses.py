@@ -54,6 +54,7 @@ _OF_WHOM_MET: Final = re.compile(
     r"(?!(?:was|were|looks?|looked|seem\w*|sound\w*|asked|said|told|sent|sends)\b)(?=[a-z])|(?P<own>[Hh]er|[Hh]is) (?=[a-z]))"
 )
 """A diary's "Lunch with Ana, she is moving to Graz"."""
+_MET_MAX_WORDS: Final = 4
 _INTRODUCES: Final = re.compile(r"(?:I['’]m|I am|My name is) (?!(?:not|so|too|very|sorry|sure|glad|going|about|afraid)\b)")
 _AND_SO: Final = re.compile(r",? and (?=(?:I )?(?:live(?! alone)|work|have|speak|study|teach)\b)|, (?:and )?")
 _OF_ONESELF: Final = (
@@ -102,7 +103,10 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
         end, told = met.start("rest"), f"{who}{verb} {rest}"
         back = len(sentence) - len(told)  # what is told ends as the sentence does
         others = [(max(start + back, end), stop + back, text) for start, stop, text in clauses(told)]
-        return [(0, end, f"{sentence[:end].rstrip(' ,;–-')}."), *others]
+        said = f"{sentence[:end].rstrip(' ,;–-')}."
+        if len(said.split()) <= _MET_MAX_WORDS:  # that alone tells nothing
+            return [(0, others[0][1], others[0][2]), *others[1:]]
+        return [(0, end, said), *others]
     if _INTRODUCES.match(sentence) is not None and is_readable(sentence) and len(own := _introduced(sentence)) > 1:
         return own
     for first, joint, lacking in _OTHER_LANGUAGES:

@@ -387,7 +387,8 @@ def _clauses(text: str, piece: Statement) -> list[Statement]:
     """What a sentence says, one fact each."""
     found = clauses(piece.text) if piece.form in {"item", *SENTENCES} else []
     if len(found) < 2:
-        return [piece]
+        said = found[0][2] if found else piece.text
+        return [piece if said.casefold() == piece.text.casefold() else replace(piece, text=said)]
     source = text[piece.start : piece.end]
     places = [piece.start + source_at(source, piece.text, start) for start, _, _ in found[1:]]
     ends = [piece.start + source_at(source, piece.text, end) for _, end, _ in found[:-1]]

@@ -30,7 +30,7 @@ _SAYS: Final = re.compile(
 )
 _ALSO: Final = re.compile(rf"\b(?:goes by|aka|a\.k\.a\.|known as|called|call (?:me|him|her|them)|genannt) (?:just )?{_NAME}")
 _BIOGRAPHY: Final = re.compile(
-    rf"{_NAME.replace('{0,3}', '{1,3}')} (?:\([^()]{{1,40}}\) )?"
+    rf"(?=\S+ (?:[a-zà-ÿ]{{2,3}} )*[A-ZÀ-Þ]){_NAME} (?:\([^()]{{1,40}}\) )?"
     r"(?:is|was|grew|has|works|worked|lives|leads|studied|builds|writes|teaches|runs|designs|spent|holds|joined|started)\b"
 )
 _OUR: Final = re.compile(r"\b(?:[Mm]y|[Oo]ur|[Mm]e|[Uu]s|[Ww]e)\b")
@@ -40,6 +40,7 @@ _TELLS_OF_ONE: Final = re.compile(
     r"chose|came|lives?|would|will|can|could|plans?|n['’]t|mag|hat|habite|aime|tiene|vive|trabaja|prefiere)(?:n['’]t)?\b"
 )
 """Behind a name: with "Will be late" or "Mark the tests" no Will and no Mark is meant."""
+_OF_PERSON: Final = re.compile(r"\b(?:[Ss]?[Hh]e|[Hh]ers?|[Hh]is|grew up|born|studied|graduated|lives (?:in|with))\b")
 _GOES_ON: Final = re.compile(r" (?:\([^()]{1,40}\) )?[a-z]")
 """Behind a name and a surname."""
 _NOT_ENGLISH: Final = re.compile(r" (?:ist|hat|war|mag|wird|kann|es|tiene|está|era|fue|est|a|était|aime)\b")
@@ -77,7 +78,7 @@ def told_by_name(statements: Sequence[str]) -> str | None:
     "Nadia Rahman grew up in Dhaka. …"."""
     found = _BIOGRAPHY.match(statements[0]) if statements else None
     is_own = any(is_first_person(one) or _OUR.search(one) for one in statements)
-    return None if found is None or is_own else found["name"]
+    return None if found is None or is_own or not any(map(_OF_PERSON.search, statements)) else found["name"]
 
 
 def as_user(statement: str, called: frozenset[str]) -> str:

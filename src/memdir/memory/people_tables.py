@@ -11,7 +11,7 @@ from memdir.memory.turns import SELF
 
 _PERSON: Final = re.compile(
     r"(?:(?:full|first) )?names?|person|people|who|members?|team ?mates?|colleagues?|contacts?|friends?|child(?:ren)?|kids?|"
-    r"guests?|employees?|wer|personen?|mitglied(?:er)?|kollegen?|kontakte?|freunde?|kind(?:er)?|nombres?|personas?|noms?|personnes?",
+    r"guests?|employees?|wer|personen?|mitglied(?:er)?|kollegen?|kontakte?|freunde?|kinder|nombres?|personas?|noms?|personnes?",
     re.IGNORECASE,
 )
 """What the first column of such a table is called."""

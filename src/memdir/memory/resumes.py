@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Literal
 
 from memdir.memory.markup import cleaned
@@ -94,6 +95,7 @@ _PLACE: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?(?:, 
 _CELLS: Final = re.compile(r" \| ")
 _PARTS: Final = re.compile(r"\s*[|·•]\s*")
 _LINE_MAX_CHARS: Final = 300
+_ENTRIES_MAX: Final = 200
 _HEAD_LINES: Final = 8
 """Above the first section: name, address, what the user is."""
 _WORK: Final = re.compile(rf"\b{JOB}\b", re.IGNORECASE)
@@ -136,7 +138,7 @@ def _named(path: str) -> re.Match[str] | None:
 
 def with_entries(text: str, stated: Iterable[Statement]) -> list[Statement]:
     """The statements of a curriculum vitae as of any other text, with what its head, its entries and its lists say."""
-    found = list(_entries(text))
+    found = list(islice(_entries(text), _ENTRIES_MAX))
     return [
         *found,
         *(
