@@ -21,6 +21,8 @@ _REMARK: Final = re.compile(
 )
 """A column whose cells say by themselves what they say."""
 _NAME: Final = re.compile(r"[A-ZÀ-Þ][\w'’.-]*(?: (?:[A-ZÀ-Þ][\w'’.-]*|de|la|van|von|der|den|di|du)){0,4}(?: \([^()]{1,30}\))?")
+_ROW_NUMBER: Final = "row"
+"""What the first column is called in the text of a sheet."""
 _BLANK: Final = re.compile(r"(?:[-–—?.\s]*|n/?a|none|tbd|unknown)", re.IGNORECASE)
 COLUMNS_MAX: Final = 8
 _LINE_MAX_CHARS: Final = 4000
@@ -33,14 +35,20 @@ def is_of_cards(path: str) -> bool:
     return path.casefold().endswith(".vcf")
 
 
+def are_of_people(columns: Sequence[str]) -> bool:
+    """Whether the rows below the names of these columns may be people."""
+    first = columns[1:2] if columns and columns[0].casefold() == _ROW_NUMBER else columns[:1]
+    return 1 < len(columns) <= COLUMNS_MAX + 1 and bool(first) and _PERSON.fullmatch(first[0]) is not None
+
+
 def cells_of(columns: Sequence[str], cells: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:
     """The person that a row is about, and what it says of them: the form of a statement (`pair`, or `item` for a remark) and
     its words. None where the rows of the table are no people."""
-    if len(columns) != len(cells) or not 1 < len(cells) <= COLUMNS_MAX + 1:
+    if len(columns) != len(cells) or not are_of_people(columns):
         return None
-    if columns[0].casefold() == "row":  # as the text of a sheet numbers them
+    if columns[0].casefold() == _ROW_NUMBER:
         columns, cells = columns[1:], cells[1:]
-    if _PERSON.fullmatch(columns[0]) is None or not (cells[0].casefold() in SELF or _NAME.fullmatch(cells[0])):
+    if not (cells[0].casefold() in SELF or _NAME.fullmatch(cells[0])):
         return None
     said = [
         ("item", cell) if _REMARK.fullmatch(column) else ("pair", f"{column[:1].upper()}{column[1:]}: {cell}")

@@ -15,7 +15,7 @@ from typing import Final
 
 from memdir.memory.dates import DAY_PREFIX
 from memdir.memory.markup import as_markdown, cleaned
-from memdir.memory.people_tables import cells_of, rows_of_csv
+from memdir.memory.people_tables import are_of_people, cells_of, rows_of_csv
 from memdir.memory.personal import is_attribute
 from memdir.memory.turns import turns
 from memdir.store.text.sentences import sentences
@@ -204,6 +204,7 @@ class _Reader:
         self._rows = 0
         self._columns: list[str] = []
         """Names of a table's columns."""
+        self._are_people = False
         self._is_callout = False
 
     def read(self, position: int, end: int) -> Iterator[Statement]:
@@ -279,8 +280,9 @@ class _Reader:
         columns the names stand before the values."""
         if self._rows == 1:
             self._columns = self._cells(start, stop)
+            self._are_people = are_of_people(self._columns)
         is_data = self._rows > _TABLE_HEAD_ROWS and stop - start <= _LINE_MAX_CHARS
-        person = cells_of(self._columns, self._cells(start, stop)) if is_data else None
+        person = cells_of(self._columns, self._cells(start, stop)) if is_data and self._are_people else None
         if person is not None:
             yield from _of_person(self._text, start, stop, person, self._above())
             return
