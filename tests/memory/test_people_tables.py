@@ -65,6 +65,16 @@ def test_each_cell_is_a_fact_of_the_person_whose_row_it_is(text: str, path: str,
     assert expected <= facts(text, path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "First Name,Last Name,Birthday\nAna,Ruiz,1990-05-03\n", "Nachname;Vorname;Geburtstag\nRuiz;Ana;1990-05-03\n",
+    ],
+)  # fmt: skip
+def test_a_name_in_two_columns_is_one(text: str) -> None:
+    assert [subject for subject, said in facts(text, "/memory/birthdays.csv") if "1990-05-03" in said] == ["ana ruiz"]
+
+
 def test_a_cell_updates_like_any_other_fact() -> None:
     claim = claim_of("Marek Zieliński – Role: SRE")
     assert claim is not None

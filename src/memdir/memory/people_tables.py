@@ -15,6 +15,8 @@ _PERSON: Final = re.compile(
     re.IGNORECASE,
 )
 """What the first column of such a table is called."""
+_FIRST_NAME: Final = re.compile(r"(?:first|given)[ _]?names?|vornamen?|prénoms?|nombres?", re.IGNORECASE)
+_SURNAME: Final = re.compile(r"(?:last|family|sur)[ _]?names?|nachnamen?|name|noms?|apellidos?", re.IGNORECASE)
 _REMARK: Final = re.compile(
     r"(?:notes?|comments?|remarks?|info|about|details|notizen?|bemerkung(?:en)?|anmerkung(?:en)?|notas?|remarques?)?",
     re.IGNORECASE,
@@ -37,8 +39,10 @@ def is_of_cards(path: str) -> bool:
 
 def are_of_people(columns: Sequence[str]) -> bool:
     """Whether the rows below the names of these columns may be people."""
-    first = columns[1:2] if columns and columns[0].casefold() == _ROW_NUMBER else columns[:1]
-    return 1 < len(columns) <= COLUMNS_MAX + 1 and bool(first) and _PERSON.fullmatch(first[0]) is not None
+    if not 1 < len(columns) <= COLUMNS_MAX + 1:
+        return False
+    names = _with_whole_names(columns, columns)[0]
+    return len(names) > 1 and _PERSON.fullmatch(names[0]) is not None
 
 
 def cells_of(columns: Sequence[str], cells: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:
@@ -46,8 +50,7 @@ def cells_of(columns: Sequence[str], cells: Sequence[str]) -> tuple[str, list[tu
     its words. None where the rows of the table are no people."""
     if len(columns) != len(cells) or not are_of_people(columns):
         return None
-    if columns[0].casefold() == _ROW_NUMBER:
-        columns, cells = columns[1:], cells[1:]
+    columns, cells = _with_whole_names(columns, cells)
     if not (cells[0].casefold() in SELF or _NAME.fullmatch(cells[0])):
         return None
     said = [
@@ -56,6 +59,16 @@ def cells_of(columns: Sequence[str], cells: Sequence[str]) -> tuple[str, list[tu
         if _BLANK.fullmatch(cell) is None
     ]
     return cells[0], said
+
+
+def _with_whole_names(columns: Sequence[str], cells: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Without the numbers of rows, and with a first name and a surname in one column."""
+    if columns[0].casefold() == _ROW_NUMBER:
+        columns, cells = columns[1:], cells[1:]
+    for first, last in ((0, 1), (1, 0)):
+        if len(columns) > 1 and _FIRST_NAME.fullmatch(columns[first]) and _SURNAME.fullmatch(columns[last]):
+            return ["Name", *columns[2:]], [f"{cells[first]} {cells[last]}".strip(), *cells[2:]]
+    return columns, cells
 
 
 def rows_of_csv(text: str) -> Iterator[tuple[int, int, list[str]]]:
