@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from memdir.memory.turns import SELF
 
@@ -32,6 +32,10 @@ ROWS_MAX: Final = 100
 """Of a CSV file, and cards in one file. One that has more is an export, to be found and not to be remembered."""
 
 
+Person: TypeAlias = tuple[str, list[tuple[str, str]]]
+"""Whom a row is about, and what it says of them: the form of a statement (`pair`, or `item` for a remark) and its words."""
+
+
 def is_of_cards(path: str) -> bool:
     """Whether a file is a book of addresses, in whose text each heading is somebody."""
     return path.casefold().endswith(".vcf")
@@ -45,9 +49,8 @@ def are_of_people(columns: Sequence[str]) -> bool:
     return len(names) > 1 and _PERSON.fullmatch(names[0]) is not None
 
 
-def cells_of(columns: Sequence[str], cells: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | None:
-    """The person that a row is about, and what it says of them: the form of a statement (`pair`, or `item` for a remark) and
-    its words. None where the rows of the table are no people."""
+def cells_of(columns: Sequence[str], cells: Sequence[str]) -> Person | None:
+    """None where the rows of the table are no people."""
     if len(columns) != len(cells) or not are_of_people(columns):
         return None
     columns, cells = _with_whole_names(columns, cells)

@@ -15,7 +15,7 @@ from typing import Final
 
 from memdir.memory.dates import DAY_PREFIX
 from memdir.memory.markup import as_markdown, cleaned
-from memdir.memory.people_tables import are_of_people, cells_of, rows_of_csv
+from memdir.memory.people_tables import Person, are_of_people, cells_of, rows_of_csv
 from memdir.memory.personal import is_attribute
 from memdir.memory.turns import turns
 from memdir.store.text.sentences import sentences
@@ -49,7 +49,6 @@ _MARK: Final = re.compile(r"^\[(?:\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?: ?[AaPp][Mm])
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 _LINK_ONLY: Final = re.compile(r"\s*(?:!?\[\[[^\[\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|(?:#[^\W\d][\w/-]*\s*)+)\s*")
 """One that leads to another text, or tags: it says nothing."""
-_CSV: Final = frozenset({"csv", "tsv"})
 _TABLE_HEAD_ROWS: Final = 2
 """The names of the columns, and the rule below."""
 _COLUMNS_MAX: Final = 6
@@ -155,7 +154,7 @@ class Statement:
 def statements(text: str, *, suffix: str = "md", called: frozenset[str] = frozenset()) -> Iterator[Statement]:
     """All of a text in Markdown, or by its `suffix` in Org, in order; of a conversation what people say in it, of CSV the rows
     that are people. `called`: names of the user."""
-    if suffix in _CSV:
+    if suffix in {"csv", "tsv"}:
         yield from _in_csv(text)
         return
     is_org = suffix == "org"
@@ -329,9 +328,7 @@ class _Reader:
             yield from _paragraph(self._text, *paragraph, self._above())
 
 
-def _of_person(
-    text: str, start: int, stop: int, said: tuple[str, list[tuple[str, str]]], above: tuple[str, ...]
-) -> Iterator[Statement]:
+def _of_person(text: str, start: int, stop: int, said: Person, above: tuple[str, ...]) -> Iterator[Statement]:
     name, facts = said
     at = start
     for form, words in facts:
