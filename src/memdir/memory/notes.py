@@ -70,8 +70,6 @@ _OF_WRITER: Final = re.compile(r"(?:I|My)\b")
 _BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]*[-*+] ")
 _YOU_MUST: Final = re.compile(r"(?:^|(?<=[:,] ))YOU MUST\b")
 """So people stress rules in what they write for their agents."""
-_PAIR_TELLS_WORDS: Final = 6
-"""Under a day a pair of fewer words is what a tracker notes: "Mood: 3/5"."""
 _NOTED_ON: Final = re.compile(r"[\[(](?P<day>\d{4}-\d\d-\d\d)[\])][:.]?\s+(?=\S)")
 """`- [2026-09-14] User wants money as integers`."""
 _LINE_MAX_WORDS: Final = 40
@@ -218,10 +216,7 @@ class Note:
         are_notes = lines > 1 and 2 * sum(piece.form in {"line", "pair"} for piece in pieces) > len(pieces)
         return [
             piece.form in {"item", "task"}
-            or (
-                piece.form in {"front", "pair"}
-                and not (self.is_of_day(piece) and (self.is_own or len(one.split()) < _PAIR_TELLS_WORDS))
-            )
+            or (piece.form in {"front", "pair"} and (self.is_of_talk or not self.is_of_day(piece)))
             or (
                 piece.form == "line"
                 and are_lines
