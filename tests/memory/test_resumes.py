@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memdir.memory.extract import extract
-from memdir.memory.file_names import is_about_user
+from memdir.memory.file_names import is_about_user, is_resume
 from memdir.memory.own_name import names_in
-from memdir.memory.resumes import is_resume
 from tests.memory.test_endings import latest
 
 BRANDT = """\
@@ -254,3 +253,9 @@ def test_a_job_ends_and_the_former_one_stays_what_it_was(later: str) -> None:
     left = latest(job, former, later)
     assert job not in left
     assert former in left
+
+
+@pytest.mark.parametrize("name", ["2026-11-20 cv.md", "cv", "my-resume.md"])
+def test_the_users_own_has_a_day_in_its_name_or_no_suffix(name: str) -> None:
+    assert is_about_user(f"/memory/{name}")
+    assert {one.subject for one in extract(BRANDT, f"/memory/{name}", byte_at=int)} == {"user"}

@@ -4,12 +4,13 @@ Tessera". English. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from memdir.memory.claims import is_bare, is_readable
 from memdir.memory.formers import formers_of
 from memdir.memory.personal import is_claim, is_of_life
+from memdir.memory.pronouns import MEETING, OCCASION
 from memdir.memory.relations import KIN
 
 CLAUSES_MAX: Final = 6
@@ -46,9 +47,8 @@ _RELATIVE: Final = re.compile(r",? (?:who|which|that|whose|where)\b")
 """What follows it may be about whom it names."""
 _WORDS_MIN: Final = 3
 _OF_WHOM_MET: Final = re.compile(
-    r"(?:(?:I )?(?:[Mm]et|[Ss]aw|[Cc]alled|[Vv]isited|[Rr]ang|[Pp]honed|(?:[Tt]alked|[Ss]poke) (?:to|with)|[Rr]an into|"
-    r"[Bb]umped into|[Hh]eard from|[Hh]ad (?:\w+ )?(?:\w+ )?with)|(?:\w+ )?(?:[Ll]unch|[Dd]inner|[Bb]reakfast|[Cc]offee|[Tt]ea|"
-    r"[Bb]eers?|[Dd]rinks|[Cc]all|[Ww]alk|[Cc]hat|[Cc]atch-up) with)(?: up with)? "
+    rf"(?:(?:I )?(?:(?i:{MEETING})|(?:[Tt]alked|[Ss]poke) (?:to|with)|[Rr]an into|[Bb]umped into|[Hh]eard from|"
+    rf"[Hh]ad (?:\w+ )?(?:\w+ )?with)|(?:\w+ )?(?:(?i:{OCCASION})|[Bb]eers?) with)(?: up with)? "
     rf"(?P<who>(?:my )?(?:{KIN})|{_NAME})(?: (?!and\b)[^,;:–]{{0,40}}?)?"
     r"(?:[,;]| [–-])? (?P<rest>(?:[Ss]he|[Hh]e|who)(?P<short>['’]s)? "
     r"(?!(?:was|were|looks?|looked|seem\w*|sound\w*|asked|said|told|sent|sends)\b)(?=[a-z])|(?P<own>[Hh]er|[Hh]is) (?=[a-z]))"
@@ -111,7 +111,7 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
         return own
     for first, joint, lacking in _OTHER_LANGUAGES:
         if first.match(sentence) is not None and is_readable(sentence):
-            return _told_in_turn(sentence, list(joint.finditer(sentence))[: CLAUSES_MAX - 1], lacking)
+            return _told_in_turn(sentence, joint, lacking)
     found: list[tuple[int, int, str]] = []
     start, subject = 0, ""
     while is_readable(sentence) and len(found) < CLAUSES_MAX - 1:
@@ -121,14 +121,13 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
         end, text, begins, subject = cut
         found.append((start, end, text))
         start = begins
-    return [*found, (start, len(sentence), _told(sentence[start:], subject))]
+    return [*found, (start, len(sentence), _told(sentence[start:], subject) if found else sentence)]
 
 
 def _introduced(sentence: str) -> list[tuple[int, int, str]]:
     """What somebody says of themselves between commas; what does not tell of them by itself stays with what precedes it."""
     found: list[tuple[int, int, str]] = []
-    joints = [*_AND_SO.finditer(sentence)][: CLAUSES_MAX - 1]
-    for start, end in zip([0, *(one.end() for one in joints)], [*(one.start() for one in joints), len(sentence)], strict=True):
+    for start, end in _between(_AND_SO, sentence):
         part = sentence[start:end].rstrip(".! ")
         lacking = next((subject for rule, subject in _OF_ONESELF if rule.match(part)), None) if start else ""
         if lacking is None:
@@ -138,13 +137,18 @@ def _introduced(sentence: str) -> list[tuple[int, int, str]]:
     return found
 
 
-def _told_in_turn(sentence: str, joints: Sequence[re.Match[str]], subject: str) -> list[tuple[int, int, str]]:
+def _told_in_turn(sentence: str, joint: re.Pattern[str], subject: str) -> list[tuple[int, int, str]]:
     """The clauses between joints, each with its subject."""
-    begins, ends = [0, *(one.end() for one in joints)], [*(one.start() for one in joints), len(sentence)]
     return [
         (start, end, _told(sentence[start:end], subject if start else "") + ("." if end < len(sentence) else ""))
-        for start, end in zip(begins, ends, strict=True)
+        for start, end in _between(joint, sentence)
     ]
+
+
+def _between(joint: re.Pattern[str], sentence: str) -> list[tuple[int, int]]:
+    """Where each part between joints begins and ends; at most CLAUSES_MAX, the last of them goes on to the end."""
+    joints = list(islice(joint.finditer(sentence), CLAUSES_MAX - 1))
+    return list(zip([0, *(one.end() for one in joints)], [*(one.start() for one in joints), len(sentence)], strict=True))
 
 
 def _cut(sentence: str, start: int, subject: str) -> tuple[int, str, int, str] | None:

@@ -20,6 +20,7 @@ from memdir.memory.file_names import holds_records
 from memdir.memory.formers import formers_of, short_names
 from memdir.memory.guard import is_for_model, is_secret
 from memdir.memory.notes import Note, note_of
+from memdir.memory.people_tables import is_export_of_cards
 from memdir.memory.personal import is_first_person, person_of, states
 from memdir.memory.reconcile import ends, may_replace
 from memdir.memory.references import is_reference
@@ -73,6 +74,7 @@ _VAGUE: Final = Caseless(
 """Headings that say nothing about what stands below."""
 _URL: Final = re.compile(r"<?https?://\S+")
 _NAMED: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2}(?: \([^()]*\))?")
+"""A heading that may be somebody, or a project."""
 _ASIDE: Final = re.compile(r"(?<=\S) \([^()]*\)$")
 _LABEL_MAX_CHARS: Final = 40
 OWN_CONFIDENCE_MIN: Final = 0.9
@@ -112,7 +114,7 @@ def extract(
     Pure. Questions, quotations, code, instructions to a model, secrets, and texts that others wrote (`references.is_reference`)
     are left out.
     """
-    if _is_untrusted(text) or is_reference(text, path):
+    if _is_untrusted(text) or is_reference(text, path) or is_export_of_cards(text, path):
         return ()
     note = note_of(text[:_LOOK_MAX_CHARS], path, called)
     of_document = _said_on(text, path, written_ms, is_first_writing=is_first_writing)

@@ -10,7 +10,6 @@ from memdir.memory.claims import USER
 from memdir.memory.guard import is_secret
 from memdir.memory.people_tables import is_of_cards
 from memdir.memory.references import AGENT_NAME
-from memdir.memory.resumes import is_own_resume, owner_of
 from memdir.memory.task_lists import TASK_LIST_NAME
 
 OWN_STEMS: Final = frozenset(
@@ -32,8 +31,9 @@ _USER_STEMS: Final = OWN_STEMS | frozenset(
     meds prescriptions supplements vaccinations work job employment arbeit beruf trabajo empleo travail
     """.split()  # noqa: SIM905
 )
-_TASTES: Final = re.compile(r"(?:[a-z]+-){1,2}(?:preferences|prefs|sizes|measurements|habits|routines?|vorlieben|préférences)")
-"""Names of files that tell of the user in one respect: `travel-preferences`."""
+TASTES: Final = r"(?:[a-z]+-){1,2}(?:preferences|prefs|sizes|measurements)"
+"""Names of files that tell of the user in one respect, and of their lines: `travel-preferences`."""
+_HABITS: Final = re.compile(rf"{TASTES}|(?:[a-z]+-){{1,2}}(?:habits|routines?|vorlieben|préférences)")
 _OF_DAYS: Final = re.compile(
     r"(?:(?:daily|weekly|monthly|yearly|my|dev|work|personal|quick|random|private|meine?|mis|mes)-)*"
     r"(?:notes?|journal|diary|log|logbook|reviews?|retro|inbox|to-?dos?|tasks?|stand-?ups?|scratch(?:pad)?|week|month|ideas|"
@@ -60,6 +60,20 @@ _RECORD_FOLDER: Final = re.compile(
     re.IGNORECASE,
 )
 """A folder of one person or project, which each file in it is about: `people/Ana Ruiz/notes.md`."""
+_CV: Final = r"(?:cv|resum[eé]|résumé|curriculum(?:-vitae)?|vitae|lebenslauf|currículum|linkedin(?:-profile)?)"
+_CV_EDITION: Final = r"(?:-(?:\d{4}(?:-\d\d){0,2}|[a-z]{2}|english|deutsch|español|français|short|long|final))*"
+_CV_OWNER: Final = (
+    r"(?!(?:my|mein|mi|mon)-|\S*\b(?:on|the|of|to|for|an?|in|with|and|work|template|tips)\b)[^\W\d_]{2,}(?:-[^\W\d_]+){0,3}?"
+)
+_CV_NAME: Final = re.compile(
+    rf"(?:my-|mein-|mi-|mon-)?{_CV}{_CV_EDITION}|(?P<before>{_CV_OWNER})-{_CV}{_CV_EDITION}|{_CV}-(?P<behind>{_CV_OWNER}){_CV_EDITION}"
+)
+_OWN_FOLDER: Final = re.compile(
+    r"(?:\d+[-_. ]+)?(?:me|my|user|memory|personal|private?|profile|about(?:[-_ ]me)?|career|jobs?|work|cvs?|"
+    r"resumes?|documents?|docs|dokumente|applications?|bewerbung(?:en)?|karriere|currículum|documentos)?",
+    re.IGNORECASE,
+)
+"""Where one's own lies; in another folder, called after somebody, it is theirs."""
 _NO_NAME: Final = re.compile(r"^\d{4}[-_. ]?\d{2}[-_. ]?\d{2}(?:\d{4}|\d{6})?(?!\d)[-_ ]*|[ _-][0-9a-f]{32}$")
 """Of a file's name the day, and the number that Notion gives."""
 
@@ -73,10 +87,10 @@ def subject_of(path: str) -> str:
     base = stem_of(name)
     if not name or is_secret(title_of(name)):
         return USER
-    if record_of(path) == path and (whose := owner_of(path)) is not None:
+    if record_of(path) == path and (whose := resume_owner(path)) is not None:
         return whose
     is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, TASK_LIST_NAME))
-    is_own = is_own or is_own_resume(path) or _TASTES.fullmatch(base) is not None
+    is_own = is_own or is_own_resume(path) or _HABITS.fullmatch(base) is not None
     if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", title_of(name)).strip()
@@ -106,6 +120,31 @@ def kind_of_subject(path: str, subject: str) -> Literal["person", "project"] | N
     if folder not in RECORDS_STEMS or subject != subject_of(path).casefold():
         return None
     return "person" if folder in _PEOPLE_STEMS else "project"
+
+
+def is_resume(path: str) -> bool:
+    """Whether a file is a curriculum vitae by its name, whoever's."""
+    return _as_resume(path) is not None
+
+
+def resume_owner(path: str) -> str | None:
+    """Whose curriculum vitae a file is, where its name or its folder says so; None for the user's, and for what is none."""
+    found = _as_resume(path)
+    if found is None:
+        return None
+    whose, folder = found["before"] or found["behind"], path.rpartition("/")[0].rpartition("/")[2]
+    if whose:
+        return str(whose).replace("-", " ").title()
+    return None if _OWN_FOLDER.fullmatch(folder) else folder
+
+
+def is_own_resume(path: str) -> bool:
+    """Whether a file is the user's curriculum vitae, by its name and by where it lies."""
+    return is_resume(path) and resume_owner(path) is None
+
+
+def _as_resume(path: str) -> re.Match[str] | None:
+    return _CV_NAME.fullmatch(re.sub(r"[-.]+", "-", stem_of(path)))
 
 
 def record_of(path: str) -> str:

@@ -21,7 +21,9 @@ from memdir.memory.file_names import (
     BIOGRAPHY_STEMS,
     OWN_STEMS,
     RECORDS_STEMS,
+    TASTES,
     is_about_user,
+    is_resume,
     kind_of_subject,
     record_of,
     stem_and_folder,
@@ -47,7 +49,7 @@ from memdir.memory.personal_other_languages import is_bare_german
 from memdir.memory.pronouns import resolved
 from memdir.memory.references import HEAD_CHARS, TAG_BELOW
 from memdir.memory.reports import direct
-from memdir.memory.resumes import is_resume, with_entries
+from memdir.memory.resumes import with_entries
 from memdir.memory.statements import SENTENCES, Statement, statements
 from memdir.memory.task_lists import TASK_LIST_NAME, as_task
 from memdir.memory.turns import SELF
@@ -82,9 +84,7 @@ _TALK_WITH: Final = re.compile(
     r"(?:(?:Weekly|Monthly) )?(?:1 ?(?:on|:)? ?1s?|[Oo]ne on one|Call|Chat|Lunch|Coffee|Meeting|Dinner|Catch up)(?: with)?:? "
     r"(?P<name>[A-ZÀ-Þ][\w'’]+(?: [A-ZÀ-Þ][\w'’]+)?)$"
 )
-_IDEAS_NAME: Final = re.compile(
-    r"ideas|ideen|goals|resolutions|habits|bucket-?list|wish-?list|(?:[a-z]+-){1,2}(?:preferences|prefs|sizes|measurements)"
-)
+_IDEAS_NAME: Final = re.compile(rf"ideas|ideen|goals|resolutions|habits|bucket-?list|wish-?list|{TASTES}")
 """Names of files whose lines are shown with what they are: "Ideas: a cold frame"."""
 _OF_NOTE_PROGRAMS: Final = re.compile(r"/(?!readme\.)[^/]+\.(?:md|markdown|org)$", re.IGNORECASE)
 """Of files as note programs keep them; a README is a program's as often."""
@@ -382,8 +382,7 @@ def _clauses(text: str, piece: Statement) -> list[Statement]:
     """What a sentence says, one fact each."""
     found = clauses(piece.text) if piece.form in {"item", *SENTENCES} else []
     if len(found) < 2:
-        said = found[0][2] if found else piece.text
-        return [piece if said.casefold() == piece.text.casefold() else replace(piece, text=said)]
+        return [replace(piece, text=said) for _, _, said in found] or [piece]
     source = text[piece.start : piece.end]
     places = [piece.start + source_at(source, piece.text, start) for start, _, _ in found[1:]]
     ends = [piece.start + source_at(source, piece.text, end) for _, end, _ in found[:-1]]

@@ -33,6 +33,7 @@ _BIOGRAPHY: Final = re.compile(
     rf"(?=\S+ (?:[a-zà-ÿ]{{2,3}} )*[A-ZÀ-Þ]){_NAME} (?:\([^()]{{1,40}}\) )?"
     r"(?:is|was|grew|has|works|worked|lives|leads|studied|builds|writes|teaches|runs|designs|spent|holds|joined|started)\b"
 )
+"""How a text for others begins to tell of its writer."""
 _OUR: Final = re.compile(r"\b(?:[Mm]y|[Oo]ur|[Mm]e|[Uu]s|[Ww]e)\b")
 _TELLS_OF_ONE: Final = re.compile(
     rf"['’]s [a-z]| {ADVERBS}"
@@ -41,6 +42,7 @@ _TELLS_OF_ONE: Final = re.compile(
 )
 """Behind a name: with "Will be late" or "Mark the tests" no Will and no Mark is meant."""
 _OF_PERSON: Final = re.compile(r"\b(?:[Ss]?[Hh]e|[Hh]ers?|[Hh]is|grew up|born|studied|graduated|lives (?:in|with))\b")
+"""What is said of a person, and of no project."""
 _GOES_ON: Final = re.compile(r" (?:\([^()]{1,40}\) )?[a-z]")
 """Behind a name and a surname."""
 _NOT_ENGLISH: Final = re.compile(r" (?:ist|hat|war|mag|wird|kann|es|tiene|está|era|fue|est|a|était|aime)\b")

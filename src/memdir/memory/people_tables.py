@@ -30,8 +30,6 @@ COLUMNS_MAX: Final = 8
 _LINE_MAX_CHARS: Final = 4000
 ROWS_MAX: Final = 100
 """Of a CSV file, and cards in one file. One that has more is an export, to be found and not to be remembered."""
-
-
 Person: TypeAlias = tuple[str, list[tuple[str, str]]]
 """Whom a row is about, and what it says of them: the form of a statement (`pair`, or `item` for a remark) and its words."""
 
@@ -39,6 +37,11 @@ Person: TypeAlias = tuple[str, list[tuple[str, str]]]
 def is_of_cards(path: str) -> bool:
     """Whether a file is a book of addresses, in whose text each heading is somebody."""
     return path.casefold().endswith(".vcf")
+
+
+def is_export_of_cards(text: str, path: str) -> bool:
+    """Whether a book of addresses has more cards than somebody keeps by hand."""
+    return is_of_cards(path) and text.count("\n## ") > ROWS_MAX
 
 
 def are_of_people(columns: Sequence[str]) -> bool:
@@ -49,9 +52,9 @@ def are_of_people(columns: Sequence[str]) -> bool:
     return len(names) > 1 and _PERSON.fullmatch(names[0]) is not None
 
 
-def cells_of(columns: Sequence[str], cells: Sequence[str]) -> Person | None:
-    """None where the rows of the table are no people."""
-    if len(columns) != len(cells) or not are_of_people(columns):
+def person_in(columns: Sequence[str], cells: Sequence[str]) -> Person | None:
+    """What a row says, below columns that `are_of_people`; None of one that lacks a name, or has other columns."""
+    if len(columns) != len(cells):
         return None
     columns, cells = _with_whole_names(columns, cells)
     if not (cells[0].casefold() in SELF or _NAME.fullmatch(cells[0])):

@@ -19,9 +19,12 @@ _DOES: Final = re.compile(
     r"decided|left|quit|joined|married|told|said|agreed|promised|hopes|plans)\b"
 )
 """A name, and what only people do: "Silke wants one line per file"."""
+MEETING: Final = r"Met|Saw|Called|Visited|Rang|Phoned"
+OCCASION: Final = r"Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Catch-up|Walk|Chat"
+"""Patterns of how a diary says that one met somebody."""
 _MET: Final = re.compile(
-    r"(?:(?:Met|Saw|Called|Visited|Rang|Phoned)|(?:(?:Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Meeting|1:1|Catch-up|Walk|Talked|"
-    r"Spoke|Chatted|Talk|Chat) (?:with|to)))(?: (?:up )?with)? (?P<name>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})(?! and\b|,)"
+    rf"(?:(?:{MEETING})|(?:(?:{OCCASION}|Meeting|1:1|Talked|Spoke|Chatted|Talk) (?:with|to)))(?: (?:up )?with)? "
+    r"(?P<name>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})(?! and\b|,)"
 )
 """Whom what follows tells of."""
 _OF_THEM: Final = re.compile(
@@ -32,6 +35,7 @@ _RELATED: Final = re.compile(
     rf"(?P<name>(?:My|Our|[A-ZÀ-Þ][a-zß-ÿ-]+['’]s) (?:(?:older|younger|eldest|youngest|little|big|best|new|ex-?) ?)?"
     rf"(?:{KIN}|{'|'.join(sorted(PEOPLE))})) (?:is|was|has|works|lives|moved|got|just|now|started|lost|sold|bought)\b"
 )
+"""A relative who is not called by a name, of the user or of somebody: "Ana's sister is a nurse"."""
 _USER: Final = "The user"
 _OTHERS: Final = re.compile(rf"\b(?:{KIN}|{'|'.join(sorted(PEOPLE))}|kids?|child(?:ren)?|sons|daughters)\b", re.IGNORECASE)
 """Who else may be meant by what stands behind."""

@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from memdir.core.siblings import TRANSCRIBED_SUFFIXES
-from memdir.memory.people_tables import ROWS_MAX, is_of_cards
 
 AGENT_NAME: Final = re.compile(r"-[0-9a-f]{6}\.md$")
 """As `store.agents.files.slug` names a file."""
@@ -73,8 +72,6 @@ def is_reference(text: str, path: str) -> bool:
     template, what comes with a program or is read by one; by its name, its folder, what its head says, or its markup."""
     if AGENT_NAME.search(path) and path.startswith("/memory/"):
         return False
-    if is_of_cards(path) and text.count("\n## ") > ROWS_MAX:
-        return True
     head = text[:HEAD_CHARS]
     is_page = _OF_PAGE.search(head) is not None and _OF_AUTHOR.search(head) is not None
     name = path.rpartition("/")[2]

@@ -10,26 +10,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
+from memdir.core.frontmatter import parse
 from memdir.memory.markup import cleaned
 from memdir.memory.occupations import JOB
 from memdir.memory.statements import Statement
 
-_CALLED: Final = r"(?:cv|resum[eé]|résumé|curriculum(?:-vitae)?|vitae|lebenslauf|currículum|linkedin(?:-profile)?)"
-_EDITION: Final = r"(?:-(?:\d{4}(?:-\d\d){0,2}|[a-z]{2}|english|deutsch|español|français|short|long|final))*"
-_WHOSE: Final = (
-    r"(?!(?:my|mein|mi|mon)-|\S*\b(?:on|the|of|to|for|an?|in|with|and|work|template|tips)\b)[^\W\d_]{2,}(?:-[^\W\d_]+){0,3}?"
-)
-_NAME_OF_FILE: Final = re.compile(
-    rf"(?:my-|mein-|mi-|mon-)?{_CALLED}{_EDITION}|(?P<before>{_WHOSE})-{_CALLED}{_EDITION}|{_CALLED}-(?P<behind>{_WHOSE}){_EDITION}"
-)
-_OWN_FOLDER: Final = re.compile(
-    r"(?:\d+[-_. ]+)?(?:me|my|user|memory|personal|private?|profile|about(?:[-_ ]me)?|career|jobs?|work|cvs?|"
-    r"resumes?|documents?|docs|dokumente|applications?|bewerbung(?:en)?|karriere|currículum|documentos)?",
-    re.IGNORECASE,
-)
-"""Where one's own lies; in another folder, called after somebody, it is theirs."""
-Kind = Literal["work", "education", "list", "other"]
-_SECTIONS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
+_Kind = Literal["work", "education", "list", "other"]
+_SECTIONS: Final[tuple[tuple[_Kind, re.Pattern[str]], ...]] = (
     (
         "work",
         re.compile(
@@ -50,7 +37,7 @@ _SECTIONS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
     (
         "list",
         re.compile(
-            r"(?P<label>(?:(?:technical|key|core|other|soft|it|computer) )*(?:skills|competenc(?:es|ies)|languages|certifi"
+            r"(?:(?:(?:technical|key|core|other|soft|it|computer) )*(?:skills|competenc(?:es|ies)|languages|certifi"
             r"cat(?:ions|es)|licen[cs]es|interests|hobbies|awards|volunteering|memberships)|"
             r"(?:it-|edv-|sprach)?kenntnisse|fähigkeiten|sprachen|zertifikate|interessen|ehrenamt|"
             r"idiomas|competencias|habilidades|conocimientos|certificados|aficiones|intereses|"
@@ -81,7 +68,6 @@ _SPAN: Final = re.compile(
 )
 _IS_OPEN: Final = re.compile(rf"(?:^(?:since|seit|desde|depuis)\b|{_NOW}$|[-–—]$)", re.IGNORECASE)
 _ONE_YEAR: Final = re.compile(rf"\b{_YEAR}\b")
-_FRONT: Final = re.compile(r"---\n.{0,20000}?\n---\n", re.DOTALL)
 _PAGE: Final = re.compile(r"Page \d+")
 """As the extractor of PDF heads them."""
 _BULLET: Final = re.compile(r"\s*(?:[-*+•·▪]|\d{1,2}[.)])\s+")
@@ -92,7 +78,6 @@ _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PHONE: Final = re.compile(r"\+?\d[\d ()/.-]{6,18}\d")
 _NAME: Final = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}")
 _PLACE: Final = re.compile(r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?(?:, [A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)?)?")
-_CELLS: Final = re.compile(r" \| ")
 _PARTS: Final = re.compile(r"\s*[|·•]\s*")
 _LINE_MAX_CHARS: Final = 300
 _ENTRIES_MAX: Final = 200
@@ -109,31 +94,6 @@ class _Line:
     end: int
     text: str
     is_item: bool
-
-
-def is_resume(path: str) -> bool:
-    """Of anybody, by its name."""
-    return _named(path) is not None
-
-
-def owner_of(path: str) -> str | None:
-    """Whose it is where its name or its folder says so; None for the user's, and for what is none."""
-    found = _named(path)
-    if found is None:
-        return None
-    whose, folder = found["before"] or found["behind"], path.rpartition("/")[0].rpartition("/")[2]
-    if whose:
-        return str(whose).replace("-", " ").title()
-    return None if _OWN_FOLDER.fullmatch(folder) else folder
-
-
-def is_own_resume(path: str) -> bool:
-    """Whether it is the user's, by its name and by where it lies."""
-    return is_resume(path) and owner_of(path) is None
-
-
-def _named(path: str) -> re.Match[str] | None:
-    return _NAME_OF_FILE.fullmatch(re.sub(r"[_ .]+", "-", path.rpartition("/")[2].rpartition(".")[0]).casefold())
 
 
 def with_entries(text: str, stated: Iterable[Statement]) -> list[Statement]:
@@ -157,7 +117,7 @@ def _entries(text: str) -> Iterator[Statement]:
     lines = list(_lines(text))
     first = next((at for at, line in enumerate(lines) if _section(line) is not None), len(lines))
     yield from _head(lines[: min(first, _HEAD_LINES)])
-    kind: Kind | None = None
+    kind: _Kind | None = None
     label = ""
     is_employed = False
     before: _Line | None = None
@@ -167,7 +127,7 @@ def _entries(text: str) -> Iterator[Statement]:
             kind, label, before = section[0], section[1], None
             continue
         if kind == "list":
-            if said := _CELLS.sub(": ", line.text.strip("| "), count=1).replace(" | ", ", "):
+            if said := line.text.strip("| ").replace(" | ", ": ", 1).replace(" | ", ", "):  # of a table
                 yield _said(line, f"{label}: {said}")
         elif kind in {"work", "education"}:
             found = _SPAN.search(line.text)
@@ -188,9 +148,9 @@ def _entries(text: str) -> Iterator[Statement]:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    front = _FRONT.match(text)
-    at = 0 if front is None else front.end()
-    for line in text[at:].splitlines(keepends=True):
+    _, body = parse(text)
+    at = len(text) - len(body)
+    for line in body.splitlines(keepends=True):
         written = line.strip()
         if written and len(written) <= _LINE_MAX_CHARS:
             start = at + line.index(written)
@@ -201,13 +161,13 @@ def _lines(text: str) -> Iterator[_Line]:
         at += len(line)
 
 
-def _section(line: _Line) -> tuple[Kind, str] | None:
+def _section(line: _Line) -> tuple[_Kind, str] | None:
     name = line.text.strip(": ")
     kind = None if line.is_item else _kind_of_section(name)
     return None if kind is None else (kind, name.capitalize())
 
 
-def _kind_of_section(name: str) -> Kind | None:
+def _kind_of_section(name: str) -> _Kind | None:
     return next((kind for kind, pattern in _SECTIONS if pattern.fullmatch(name)), None)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from memdir.memory.dates import DAY_PREFIX
 from memdir.memory.markup import as_markdown, cleaned
-from memdir.memory.people_tables import Person, are_of_people, cells_of, rows_of_csv
+from memdir.memory.people_tables import COLUMNS_MAX, Person, are_of_people, person_in, rows_of_csv
 from memdir.memory.personal import is_attribute
 from memdir.memory.turns import turns
 from memdir.store.text.sentences import sentences
@@ -157,8 +157,7 @@ def statements(text: str, *, suffix: str = "md", called: frozenset[str] = frozen
     if suffix in {"csv", "tsv"}:
         yield from _in_csv(text)
         return
-    is_org = suffix == "org"
-    text = as_markdown(text, is_org=is_org)
+    text = as_markdown(text, is_org=suffix == "org")
     position, front = _front_matter(text)
     yield from (one for one in front if not _is_blank(one))
     said = turns(text, position, called)
@@ -281,7 +280,7 @@ class _Reader:
             self._columns = self._cells(start, stop)
             self._are_people = are_of_people(self._columns)
         is_data = self._rows > _TABLE_HEAD_ROWS and stop - start <= _LINE_MAX_CHARS
-        person = cells_of(self._columns, self._cells(start, stop)) if is_data and self._are_people else None
+        person = person_in(self._columns, self._cells(start, stop)) if is_data and self._are_people else None
         if person is not None:
             yield from _of_person(self._text, start, stop, person, self._above())
             return
@@ -299,7 +298,7 @@ class _Reader:
 
     def _cells(self, start: int, stop: int) -> list[str]:
         row = self._text[start : min(stop, start + _LINE_MAX_CHARS)].strip().removeprefix("|").removesuffix("|")
-        return [cleaned(one) for one in row.split("|", _COLUMNS_MAX + 4)]
+        return [cleaned(one) for one in row.split("|", COLUMNS_MAX + 2)]
 
     def _in_fence(self, line: str) -> bool:
         mark = _FENCE.match(line)
@@ -329,6 +328,7 @@ class _Reader:
 
 
 def _of_person(text: str, start: int, stop: int, said: Person, above: tuple[str, ...]) -> Iterator[Statement]:
+    """A statement for each cell of a row."""
     name, facts = said
     at = start
     for form, words in facts:
@@ -339,12 +339,12 @@ def _of_person(text: str, start: int, stop: int, said: Person, above: tuple[str,
 
 
 def _in_csv(text: str) -> Iterator[Statement]:
-    columns: list[str] = []
-    for start, stop, cells in rows_of_csv(text):
-        person = cells_of(columns, cells)
+    rows = rows_of_csv(text)
+    _, _, columns = next(rows, (0, 0, []))
+    for start, stop, cells in rows if are_of_people(columns) else ():
+        person = person_in(columns, cells)
         if person is not None:
             yield from _of_person(text, start, stop, person, ())
-        columns = columns or cells
 
 
 def _front_matter(text: str) -> tuple[int, list[Statement]]:
