@@ -259,3 +259,19 @@ def test_a_job_ends_and_the_former_one_stays_what_it_was(later: str) -> None:
 def test_the_users_own_has_a_day_in_its_name_or_no_suffix(name: str) -> None:
     assert is_about_user(f"/memory/{name}")
     assert {one.subject for one in extract(BRANDT, f"/memory/{name}", byte_at=int)} == {"user"}
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ("Curriculum vitae\nPERSONAL INFORMATION Katie Smith\n12 Strawberry Hill, Dublin 8\n", ["Name: Katie Smith"]),
+        ("Europass\nCurriculum Vitae\nPersonal information\n", []),
+        ("Europass\nUpdated\nHome Address\n", []),
+        ("LEBENSLAUF\nZur Person\nJonas Reuter\n", ["Name: Jonas Reuter"]),
+    ],
+)
+def test_what_heads_the_page_is_no_name(head: str, names: list[str]) -> None:
+    text = f"{head}\nWORKING EXPERIENCE\nAugust 2002 – Present Independent consultant\n"
+    found = [one.text for one in extract(text, "/memory/cv.txt", byte_at=int)]
+    assert [one for one in found if one.startswith("Name: ")] == names
+    assert "Job: Independent consultant (August 2002 – Present)" in found

@@ -20,8 +20,8 @@ _SECTIONS: Final[tuple[tuple[_Kind, re.Pattern[str]], ...]] = (
     (
         "work",
         re.compile(
-            r"(?:(?:work|professional|relevant|other|further|selected) )*(?:experiences?|employment(?: history)?|history|"
-            r"positions?|career)|beruf(?:serfahrung|spraxis|licher werdegang)|werdegang|praktische erfahrung|"
+            r"(?:(?:work(?:ing)?|professional|relevant|other|further|selected) )*(?:experiences?|employment(?: history)?|"
+            r"history|positions?|career)|beruf(?:serfahrung|spraxis|licher werdegang)|werdegang|praktische erfahrung|"
             r"experiencia(?: laboral| profesional)?|expériences?(?: professionnelles?)?|parcours professionnel",
             re.IGNORECASE,
         ),
@@ -55,7 +55,12 @@ _SECTIONS: Final[tuple[tuple[_Kind, re.Pattern[str]], ...]] = (
         ),
     ),
 )
-_TITLE: Final = re.compile(r"\b(?:curriculum(?: vitae)?|cv|r[eé]sum[eé]|lebenslauf|currículum)\b", re.IGNORECASE)
+_TITLE: Final = re.compile(
+    r"\b(?:curriculum(?: vit(?:ae|æ))?|cv|r[eé]sum[eé]|lebenslauf|currículum|europass|personal (?:information|details|data)|"
+    r"(?:angaben )?zur person|persönliche (?:daten|angaben)|informations? personnelles?|datos personales)\b",
+    re.IGNORECASE,
+)
+"""What stands above or before the name, and is none."""
 _YEAR: Final = (
     r"(?:(?:(?:jan|feb|mar|mär|apr|abr|avr|ma[iy]|jun|jul|juin|juil|aug|ago|août|sep|okt|oct|nov|dez|dec|dic|déc|ene|fév)[a-zà-þ]*"
     r"\.?,?(?: de)? |\d{1,2}[./])?(?:19|20)\d\d)"
@@ -173,10 +178,10 @@ def _kind_of_section(name: str) -> _Kind | None:
 
 def _head(lines: list[_Line]) -> Iterator[Statement]:
     """Name, address, mail and telephone; a line `key: value` says it by itself."""
-    is_named = False
+    is_named: bool | None = None  # before the first line that may be the name; what stands behind it is none
     for line in lines:
         if ": " in line.text:
-            is_named = is_named or line.text.casefold().startswith("name")
+            is_named = True if line.text.casefold().startswith("name") else is_named
             continue
         for part in filter(None, (one.strip(_EDGES) for one in _PARTS.split(line.text))):
             mail, phone = _MAIL.search(part), _PHONE.fullmatch(part)
@@ -184,7 +189,7 @@ def _head(lines: list[_Line]) -> Iterator[Statement]:
                 yield _said(line, f"E-mail: {mail[0]}")
             elif phone is not None:
                 yield _said(line, f"Phone: {phone[0]}")
-            elif not is_named and (name := _TITLE.sub("", part).strip(_EDGES)):
+            elif is_named is None and (name := _TITLE.sub("", part).strip(_EDGES)):
                 is_named = _NAME.fullmatch(name) is not None
                 if is_named:
                     yield _said(line, f"Name: {name.title() if name.isupper() else name}")
