@@ -91,9 +91,15 @@ def test_a_container_is_searched_without_a_mount(run: Run, server: FakeServer) -
         ({"results": [HIT], "pending": ["/b.md"]}, [150]),
         ({"results": [], "pending": [f"/{number}" for number in range(17)]}, [150]),
         ({"results": [], "pending": []}, [150]),
+        ({"results": [], "pending": [], "halfRead": 1}, [150, 2350]),
+        ({"results": [], "pending": [f"/{number}" for number in range(17)], "halfRead": 1}, [150, 2350]),
+        ({"results": [], "pending": [], "halfRead": 17}, [150]),
     ],
-    ids=["nothing", "only of a file that is read", "only weak", "sure", "an import", "nothing is read"],
-)
+    ids=[
+        "nothing", "only of a file that is read", "only weak", "sure", "an import", "nothing is read",
+        "read by words only", "an edit beside an import", "many edits",
+    ],
+)  # fmt: skip
 def test_a_few_files_are_waited_for_before_an_answer_that_has_nothing_sure(
     run: Run, server: FakeServer, answer: dict[str, Any], waits_ms: list[int]
 ) -> None:

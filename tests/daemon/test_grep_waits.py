@@ -28,8 +28,9 @@ def hit(text: str, *, weak: bool = False) -> SearchHit:
 class SlowServer:
     """An engine whose server finds a text of the file's former content until it is given the time to read the new one."""
 
-    def __init__(self, first: list[SearchHit], *, pushed: bool, in_words: bool) -> None:
+    def __init__(self, first: list[SearchHit], *, pushed: bool, in_words: bool, imported: int = 0) -> None:
         self.first = first
+        self.imported = imported
         self.pushed = pushed
         self.in_words = in_words
         self.waits_s: list[float] = []
@@ -37,7 +38,7 @@ class SlowServer:
         self.link = SimpleNamespace(state=lambda: SimpleNamespace(online=True), call=lambda call: call(self))
 
     def on_their_way(self) -> int:
-        return 1
+        return 1 + self.imported
 
     def flush(self, folder: str, wait_s: float) -> list[str]:
         del folder
@@ -49,17 +50,19 @@ class SlowServer:
         return []
 
     def search(self, request: SearchRequest) -> SearchResponse:
-        assert request.wait_ms > 0
+        assert request.wait_seq == 1
+        assert (request.wait_ms > 0) is (not self.imported or len(self.waits_s) > 1)
         late = len(self.waits_s) > 1
         return SearchResponse(
             results=[hit(NEW)] if late else self.first,
             total=1,
-            pending=[] if late or self.in_words else ["/health.md"],
+            pending=([] if late or self.in_words else ["/health.md"]) + [f"/{one}.txt" for one in range(self.imported)],
             half_read=None if late else 1,
             timing_ms=1.0,
         )
 
 
+@pytest.mark.parametrize("imported", [0, 40])
 @pytest.mark.parametrize(
     ("first", "pushed", "in_words", "waits"),
     [
@@ -68,11 +71,11 @@ class SlowServer:
     ],
 )  # fmt: skip
 def test_an_answer_that_shows_nothing_sure_waits_for_an_edit(
-    first: list[SearchHit], pushed: bool, in_words: bool, waits: bool
+    first: list[SearchHit], pushed: bool, in_words: bool, waits: bool, imported: int
 ) -> None:
     tree = MemoryFs(uid=os.getuid(), gid=os.getgid())
     tree.put_file("/health.md", [NEW.encode() + b"\n"], mode=0o644, mtime_ns=0, expected=None)
-    engine = SlowServer(first, pushed=pushed, in_words=in_words)
+    engine = SlowServer(first, pushed=pushed, in_words=in_words, imported=imported)
     engine_of: Callable[[float], SlowServer] = lambda _: engine  # noqa: E731
     syncing = SimpleNamespace(
         wait_engine=engine_of, enabled=True, error=None, bring_server=lambda _: False, profile_text="", siblings=None

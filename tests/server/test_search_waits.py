@@ -85,9 +85,38 @@ def test_nothing_is_found_only_when_the_fresh_edits_have_all_their_vectors(
     if wait_ms == 1:
         assert answer.half_read == 1 or answer.results
         return
-    assert answer.half_read is None
+    assert answer.half_read == (None if wait_ms else 1)
     assert [hit.path for hit in answer.results] == (["/a.md"] if wait_ms else [])
     assert engine.searches == (2 if wait_ms else 1)
+
+
+def test_an_edit_is_waited_for_beside_an_import_that_is_not(
+    store: Store, container: Container, put: Putting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "EMBED_WAIT_S", 0.0)
+    for number in range(30):
+        put(f"/imported/{number}.md", priority=BULK)
+    put("/edited.md", b"a first draft", priority=BULK)
+    seq = put("/edited.md").seq
+    dispatcher = Dispatcher()
+    store.listen(dispatcher.notify)
+    late = threading.Timer(0.3, lambda: worker.start())  # noqa: PLW0108  it does not exist yet
+    engine: Any = OnlyByMeaning(store, late.start)
+    worker = Worker(store, engine)
+    while jobs := store.jobs.claim("index"):
+        for job in jobs:
+            index(store, engine, Lease(store, job))
+    caller = Caller(key=ApiKey(id="k", org_id="local", name="test"), store=store)
+
+    async def ask(wait_ms: int) -> v1.SearchResponse:
+        dispatcher.attach()
+        request = v1.SearchRequest(q="anything", container_tag=container.tag, wait_seq=seq, wait_ms=wait_ms)
+        return await search.search(caller, dispatcher, engine, request)
+
+    answer = asyncio.run(ask(20_000))
+    assert worker.stop()
+    assert answer.half_read is None
+    assert "/edited.md" in [hit.path for hit in answer.results]
 
 
 def test_who_saves_and_then_asks_is_answered_when_it_is_indexed(

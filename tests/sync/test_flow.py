@@ -102,6 +102,15 @@ def test_a_copy_that_is_sent_as_fast_as_it_is_made_is_an_import_and_a_save_later
     assert len(sent) >= 20
     assert not any(sent[:5])
     assert all(sent[-10:])
+    mount.write("/copied-3", b"t" * size_bytes)
+    mount.sync()
+    assert sent[-1] is False  # an edit, though the copy was made just now
+    for number in range(40):
+        mount.write(f"/copied-{number}", b"r" * size_bytes)
+        mount.engine.run_until_idle()
+        mount.clock.advance(0.4)
+    mount.sync()
+    assert all(sent[-10:])  # replaced by a program
     mount.clock.advance(11.0)
     mount.write("/saved", b"s" * size_bytes)
     mount.sync()

@@ -163,7 +163,8 @@ class SearchResponse(Wire):
     pending: list[str]
     """Paths in scope (at most 1,000) that were not searchable yet when the search ran."""
     half_read: int | None = None
-    """With `waitMs`: how many files that it was waited for (at most 17) could not be found by meaning when it was over."""
+    """With `waitSeq`: how many short files up to it could not be found by meaning when the search ran. Of more than 16, which
+    are an import, only what was edited since, at most 17."""
     timing_ms: float
     stages_ms: dict[str, float] | None = None
     reranking: Reranking | None = None

@@ -42,11 +42,6 @@ SEARCH_PATHS_MAX: Final = 1000
 QUERY_MAX_CHARS: Final = 4096
 SEARCH_PENDING_MAX: Final = 1000
 """Files that an answer names as not searchable yet."""
-SEARCH_WAIT_SOON_MS: Final = 150
-"""How long `memdir grep` waits for what was saved just before: an edit is pushed and read in some 60 ms."""
-SEARCH_WAIT_FILES_MAX: Final = 16
-"""An answer that has nothing sure is waited for longer, while no more files than these are on their way: more are an import,
-which takes minutes."""
 
 ACCESSES_MAX: Final = 1_000_000_000
 """That an import may say of one memory."""

@@ -21,11 +21,10 @@ from memdir.core.limits import (
     SEARCH_LIMIT_MAX,
     SEARCH_PATHS_MAX,
     SEARCH_PENDING_MAX,
-    SEARCH_WAIT_FILES_MAX,
-    SEARCH_WAIT_SOON_MS,
 )
 from memdir.core.patterns.matcher import Matcher, Pattern, is_binary
 from memdir.core.patterns.select import Choice
+from memdir.core.search_waits import SEARCH_WAIT_FILES_MAX, SEARCH_WAIT_SOON_MS, is_worth_waiting
 from memdir.core.siblings import ERROR, first_lines, sibling_of, source_of, source_path
 from memdir.daemon.deadlines import HangingError, Patience, in_background
 from memdir.daemon.exact import Elsewhere, ExactSearch
@@ -215,8 +214,8 @@ class Grep:
             if not self._syncing.bring_server(limits.starting):
                 raise
             waiting, response = ask(soon_s, options)
-        on_their_way = len(waiting) + max(len(response.pending), response.half_read or 0)
-        if wait_s > soon_s and 0 < on_their_way <= SEARCH_WAIT_FILES_MAX and not self._is_sure(response, waiting):
+        is_worth_it = is_worth_waiting(len(waiting), len(response.pending), response.half_read or 0)
+        if wait_s > soon_s and is_worth_it and not self._is_sure(response, waiting):
             limits.more(wait_s)
             return ask(wait_s - soon_s, options)
         return waiting, response

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from memdir.core.errors import NotFoundError, UsageError
-from memdir.core.limits import SEARCH_WAIT_FILES_MAX, SEARCH_WAIT_SOON_MS
 from memdir.core.paths import app_paths
+from memdir.core.search_waits import SEARCH_WAIT_SOON_MS, is_worth_waiting
 from memdir.core.siblings import sibling_of
 
 if TYPE_CHECKING:
@@ -113,11 +113,8 @@ def search_container(
         return call(server, "POST", "/v1/search", body=body, timeout_s=wait_ms / 1000 + _TIMEOUT_S)
 
     response = ask(min(wait_ms, SEARCH_WAIT_SOON_MS))
-    if (
-        wait_ms > SEARCH_WAIT_SOON_MS
-        and 0 < len(response.get("pending") or ()) <= SEARCH_WAIT_FILES_MAX
-        and not _is_sure(response)
-    ):
+    is_worth_it = is_worth_waiting(0, len(response.get("pending") or ()), response.get("halfRead") or 0)
+    if wait_ms > SEARCH_WAIT_SOON_MS and is_worth_it and not _is_sure(response):
         response = ask(wait_ms - SEARCH_WAIT_SOON_MS)
     return {
         "missing": missing,

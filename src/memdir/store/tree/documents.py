@@ -11,6 +11,7 @@ from memdir.core.clock import Clock
 from memdir.core.errors import NotFoundError
 from memdir.core.limits import INT64_MAX, SEARCH_PENDING_MAX
 from memdir.store.database import Database, Row, Transaction, fetch, marks_for
+from memdir.store.jobs.queue import INTERACTIVE
 from memdir.store.paths import below
 from memdir.store.tree.metadata_conditions import Condition, sql_of
 from memdir.store.types import Document, Scope
@@ -245,12 +246,15 @@ class DocumentStore:
         limit: int = SEARCH_PENDING_MAX,
         unfinished: bool = False,
         size_max_bytes: int = INT64_MAX,
+        edits_only: bool = False,
     ) -> list[str]:
         """Paths in scope that no search can find yet, in path order (documents without a path as their id), of contents up to
-        `size_max_bytes`. With `unfinished` also those that are found, but not yet as well as they will be."""
+        `size_max_bytes`. With `unfinished` also those that are found, but not yet as well as they will be; with `edits_only` no
+        imports."""
         first, end = below(scope.folder)
         states = "not in ('done', 'failed')" if unfinished else "in ('queued', 'extracting', 'chunking')"
         condition = " and d.path = :path" if scope.exact else "" if scope.folder == "/" else _BELOW
+        condition += _EDITED if edits_only else ""
         rows = self._db.all(
             "select coalesce(d.path, d.id) from document d where d.container_id = :container "  # noqa: S608
             f"and d.status {states} and d.revision <= :revision and d.size_bytes <= :size{condition} "
@@ -263,6 +267,7 @@ class DocumentStore:
                 "first": first,
                 "end": end,
                 "limit": limit,
+                **({"edit": INTERACTIVE} if edits_only else {}),
             },
         )
         return [row[0] for row in rows]
@@ -281,6 +286,10 @@ class DocumentStore:
 
 
 _BELOW: Final = " and d.path >= :first and d.path < :end"
+_EDITED: Final = (
+    " and d.id in (select document_id from job where container_id = :container and kind in ('index', 'extract', 'embed') "
+    "and priority = :edit and failed_at_ms is null)"
+)
 
 
 def _unfinished_condition(query: Unfinished) -> tuple[str, tuple[Any, ...]]:

@@ -92,7 +92,7 @@ def put_large(ctx: Context, push: Push) -> FileEntry:
         if failure is not None:
             raise failure
         expect = Expect(revision=None)
-    bulk = ctx.queue.is_import(1)
+    bulk = ctx.queue.is_import(1, edits=push.remote is not None)
     content = ctx.local.content(entry) if entry.size <= _STREAM_BYTES else ctx.local.pieces(entry)
     return ctx.link.call(
         lambda client: client.put_file(

@@ -307,7 +307,8 @@ class Pusher:
             slots.append(len(batched) - 1)
         new = self._note_sent([push for push, _ in batch])
         try:
-            bulk = ctx.queue.is_import(sum(content is not None and push.fact is not None for push, content in batch))
+            sent = [push for push, content in batch if content is not None and push.fact is not None]
+            bulk = ctx.queue.is_import(len(sent), edits=all(push.remote is not None for push in sent))
             results = ctx.link.call(lambda client: client.batch(ctx.container, batched, bulk=bulk))
         except ClientError as error:
             with ctx.queue.transaction() as tx:

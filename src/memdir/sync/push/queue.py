@@ -40,8 +40,10 @@ class Queue(Moves):
 
     def __init__(self, db: Database, *, clock: Clock, rng: random.Random) -> None:
         super().__init__(db, clock=clock, rng=rng)
-        self._sent_s: deque[float] = deque(maxlen=_IMPORT_FILES)
-        """When the last files were sent."""
+        self._new_s: deque[float] = deque(maxlen=_IMPORT_FILES)
+        """When the last files were sent that the server had not."""
+        self._edits_s: deque[float] = deque(maxlen=_IMPORT_FILES)
+        """When the last others were."""
         self._may_be_stranded = False
         """A transaction failed: rows may be noted as claimed that nobody works on."""
         with db.write() as tx:
@@ -256,15 +258,18 @@ class Queue(Moves):
         assert counted is not None
         return int(counted[0]), int(counted[1])
 
-    def is_import(self, file_count: int) -> bool:
-        """Whether so many files, which are sent now and still stand in the queue, belong to an import. They are counted."""
-        now_s = self._clock.monotonic_s()
-        recent = sum(now_s - sent_s < _IMPORT_S for sent_s in tuple(self._sent_s))
-        self._sent_s.extend([now_s] * file_count)
+    def is_import(self, file_count: int, *, edits: bool) -> bool:
+        """Whether so many files, which are sent now, belong to an import. They are counted. `edits`: the server has former
+        contents of them all; a copy of new files that was made just before, or waits, says nothing of them."""
+        now_s, sent_s = self._clock.monotonic_s(), self._edits_s if edits else self._new_s
+        many = sum(now_s - one_s < _IMPORT_S for one_s in tuple(sent_s))
+        sent_s.extend([now_s] * file_count)
+        if edits:
+            return many + file_count > _IMPORT_FILES
         waiting = self._db.one(
             "select count(*) from (select 1 from queue where state in ('ready', 'inflight') limit ?)", (_IMPORT_FILES + 1,)
         )
-        return recent + (int(waiting[0]) if waiting else 0) > _IMPORT_FILES
+        return many + (int(waiting[0]) if waiting else 0) > _IMPORT_FILES
 
     def waits_with(self, error: str) -> bool:
         """Whether something was tried and waits for another try because of this."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from memdir.api import v1
 from memdir.api.search import Reranking
 from memdir.core.limits import INT64_MAX, SEARCH_PENDING_MAX
+from memdir.core.search_waits import SEARCH_WAIT_FILES_MAX
 from memdir.retrieval.rerank.port import RERANK_MAX
 from memdir.retrieval.types import SearchQuery
 from memdir.retrieval.words import prepare
@@ -25,7 +27,6 @@ from memdir.store.passages.reading import in_place
 from memdir.store.types import Chosen, Scope
 
 EMBED_WAIT_S: Final = 1.0
-EMBED_WAIT_FILES: Final = 16
 EMBED_WAIT_MAX_BYTES: Final = 64 << 10
 """Of one file: the transformer reads so much in about EMBED_WAIT_S. A larger one is not waited for, it may take minutes."""
 CLOSEST_TOLD_MIN: Final = 0.1
@@ -56,7 +57,7 @@ async def search(caller: Caller, dispatcher: Dispatcher, engine: Engine, request
     scope = await dispatcher.run(united, caller, scopes) if request.mode == "semantic" else scopes[0]
     pending: list[str] = []
     lacking = 0
-    if request.wait_ms and request.wait_seq > 0 and request.mode == "semantic":  # exact text is read from the files
+    if request.wait_seq > 0 and request.mode == "semantic":  # exact text is read from the files
         lacking = await _until_searchable(caller, dispatcher, engine, scope, request.wait_seq, began + request.wait_ms / 1000)
     waited = time.perf_counter()
     if request.mode != "semantic":
@@ -65,7 +66,7 @@ async def search(caller: Caller, dispatcher: Dispatcher, engine: Engine, request
         unread = await dispatcher.run(_unread, caller, engine, scope)
         pending = [path for path in unread if any(in_place(path, one) for one in scopes)]
         found = await dispatcher.run(_semantic, caller, engine, scope, request)
-        if not found.hits and lacking:
+        if not found.hits and lacking and request.wait_ms:
             lacking = await _until_embedded(caller, dispatcher, scope, request.wait_seq, began + request.wait_ms / 1000)
             found = await dispatcher.run(_semantic, caller, engine, scope, request)
     grouping = time.perf_counter()
@@ -115,41 +116,46 @@ async def _until_searchable(
     caller: Caller, dispatcher: Dispatcher, engine: Engine, scope: Scope, seq: int, deadline: float
 ) -> int:
     """Until everything in scope up to `seq` is found by a search, at most to `deadline` (of `time.perf_counter`); of what is
-    left of it, up to EMBED_WAIT_S for the transformer's vectors of a few fresh edits, which are then found by meaning and not
-    only by words. Returns how many have none (at most EMBED_WAIT_FILES + 1)."""
+    left of it, up to EMBED_WAIT_S for the transformer's vectors of fresh edits, which are then found by meaning and not only by
+    words. Returns how many have none, as `_half_read_files` counts them."""
     missing = caller.store.documents.not_searchable
     with dispatcher.watch(scope.container_id) as watch:
-        while left := await dispatcher.run(missing, scope, up_to_revision=min(seq, INT64_MAX), limit=EMBED_WAIT_FILES + 1):
+        while await dispatcher.run(missing, scope, up_to_revision=min(seq, INT64_MAX), limit=1):
             left_s = deadline - time.perf_counter()
             if left_s <= 0 or dispatcher.closing:
-                return len(left)
+                return await dispatcher.run(_half_read_files, caller, scope, seq)
             await watch.wait(left_s)
     await dispatcher.run(engine.wait_settled, deadline - time.perf_counter())
     return await _until_embedded(caller, dispatcher, scope, seq, min(deadline, time.perf_counter() + EMBED_WAIT_S))
 
 
 async def _until_embedded(caller: Caller, dispatcher: Dispatcher, scope: Scope, seq: int, deadline: float) -> int:
-    """Until the short edits in scope up to `seq` have the transformer's vectors, unless they are more than EMBED_WAIT_FILES.
-    Returns how many have none (at most EMBED_WAIT_FILES + 1).
+    """Until the fresh edits in scope up to `seq` have the transformer's vectors. Returns how many have none.
 
     Waited for a second time, and longer, before an answer says that there is nothing: on a busy machine, or at the very first
     start, it would be said of a file that was saved a moment ago."""
-    missing = caller.store.documents.not_searchable
-    most = EMBED_WAIT_FILES + 1
     with dispatcher.watch(scope.container_id) as watch:
-        while left := await dispatcher.run(
-            missing,
-            scope,
-            up_to_revision=min(seq, INT64_MAX),
-            limit=most,
-            unfinished=True,
-            size_max_bytes=EMBED_WAIT_MAX_BYTES,
-        ):
+        while left := await dispatcher.run(_half_read_files, caller, scope, seq):
             left_s = deadline - time.perf_counter()
-            if left_s <= 0 or dispatcher.closing or len(left) > EMBED_WAIT_FILES:
-                return len(left)
+            if left_s <= 0 or dispatcher.closing or left > SEARCH_WAIT_FILES_MAX:
+                return left
             await watch.wait(left_s)
     return 0
+
+
+def _half_read_files(caller: Caller, scope: Scope, seq: int) -> int:
+    """How many short files in scope up to `seq` cannot be found by meaning yet, at most SEARCH_WAIT_FILES_MAX + 1. Of more,
+    which are an import, only what was edited since."""
+    missing = partial(
+        caller.store.documents.not_searchable,
+        scope,
+        up_to_revision=min(seq, INT64_MAX),
+        limit=SEARCH_WAIT_FILES_MAX + 1,
+        unfinished=True,
+        size_max_bytes=EMBED_WAIT_MAX_BYTES,
+    )
+    left = len(missing())
+    return left if left <= SEARCH_WAIT_FILES_MAX else len(missing(edits_only=True))
 
 
 def _unread(caller: Caller, engine: Engine, scope: Scope) -> list[str]:
