@@ -216,6 +216,8 @@ def test_two_questions_in_one_are_taken_apart(text: str, parts: tuple[str, ...])
     "text",
     [
         "Research and Development budget",
+        "The mill was repaired in May. The choir rehearses on Tuesdays",
+        "repository of the mill; update the documentation of the lathe",
         "who pays for the ventilation and the fans",
         "what broke and when did it start",
         '"salt and how it works"',

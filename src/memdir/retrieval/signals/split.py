@@ -1,7 +1,7 @@
 """Questions that ask for two things: taken apart where their language says so, and the answers put together fairly.
 
-Only what is clearly two questions is split: a conjunction before a question word, a comparison, two sentences. What stands in
-quotes is never cut, and a part that leans on the other (`and when did it start`) keeps the question whole. English, German,
+Only what is clearly two questions is split: a conjunction before a question word, a comparison, two sentences of which one asks
+(not a passage that was pasted, whose search would take three times as long). What stands in quotes is never cut, and a part that leans on the other (`and when did it start`) keeps the question whole. English, German,
 Spanish and French.
 """
 
@@ -50,6 +50,7 @@ _ALSO: Final = re.compile(
     rf"[,;]?\s+(?:and|und|y|et)\s+(?=(?:(?:in|on|at|for|to|with|von|seit|bis|à|de|por|para)\s+)?(?:{_ASKS})\b)", re.IGNORECASE
 )
 _SENTENCE: Final = re.compile(r"(?<=[?!;])\s+|;\s*|(?<=\w{4}\.)\s+(?=\S)")
+_QUESTION: Final = re.compile(rf"^\W*(?:{_ASKS})\b|\?\s*$", re.IGNORECASE)
 _LEANS: Final = re.compile(
     r"\b(?:it|its|they|them|their|he|him|his|she|her|this|that|these|those|es|ihn|ihm|ihr|ihre|er|sie|dies(?:e[rsmn]?)?|dabei|dafür|"
     r"damit|ello|ella|ellos|ellas|él|lo|su|sus|eso|esto|il|elle|ils|elles|lui|leur|cela|ça|son|sa|ses)\b",
@@ -85,7 +86,7 @@ def _compared(plain: str, masked: str) -> tuple[str, ...]:
 
 
 def _asked(plain: str, masked: str) -> tuple[str, ...]:
-    """Sentences, and what `and` with a question word joins. The first part of `X and how …` need not be a question."""
+    """Sentences, and what `and` with a question word joins. One part has to be a question, the others need not."""
     cuts = [match.span() for pattern in (_SENTENCE, _ALSO) for match in pattern.finditer(masked)]
     parts, begin = [], 0
     for start, end in sorted(cuts):
@@ -94,7 +95,8 @@ def _asked(plain: str, masked: str) -> tuple[str, ...]:
             begin = end
     parts.append(plain[begin:])
     parts = [part for part in parts if part.strip(" ?.!;,")]
-    if not 2 <= len(parts) <= PARTS_MAX or any(_LEANS.search(part) for part in parts[1:]):
+    asks = any(map(_QUESTION.search, parts))
+    if not asks or not 2 <= len(parts) <= PARTS_MAX or any(_LEANS.search(part) for part in parts[1:]):
         return ()
     return tuple(parts) if all(len(words(part)) >= 2 for part in parts) else ()
 
