@@ -288,7 +288,7 @@ def test_old_versions_go_without_any_write(store: SqliteStore, container: Contai
     with store.blobs.upload() as upload:
         upload.write(b"stays")
         store.files.apply(other, Put(path="/a", blob=upload.finish()))
-    keeper = Housekeeper(store)
+    keeper = Housekeeper(store, lambda: None)
     assert keeper.tidy() == 0
     clock.advance(90 * DAY_MS / 1000 + 1)
     assert keeper.tidy() == 200

@@ -32,6 +32,7 @@ from memdir.retrieval.rerank import reranker_from_environment
 from memdir.server.app import create_app
 from memdir.server.background.blob_collector import BlobCollector
 from memdir.server.background.housekeeping import Housekeeper
+from memdir.server.background.reread_facts import ask_when_rules_changed
 from memdir.server.background.trigram_indexes import FOLDER_NAME, TrigramIndexes
 from memdir.server.dispatcher import SWITCH_INTERVAL_S, Dispatcher
 from memdir.server.engine import Engine
@@ -256,7 +257,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     dispatcher = Dispatcher()
     dispatcher.attach()
     check_environment()
-    memory_reader()  # a model that is named wrong ends the start and not every document
+    with_model = memory_reader() is not None  # one that is named wrong ends the start and not every document
     told_weights()
     engine = Engine(store, paths.models_dir, reranker=reranker_from_environment())
     check_cores()
@@ -266,7 +267,7 @@ async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener
     )  # fmt: skip
     worker = Worker(store, engine, count=options.workers, crowded=lambda: dispatcher.crowded, imports_elsewhere=imports.at_work)
     collector = BlobCollector(store)
-    housekeeper = Housekeeper(store)
+    housekeeper = Housekeeper(store, lambda: ask_when_rules_changed(store, paths.server_dir, with_model=with_model))
     trigrams = TrigramIndexes(store, paths.server_dir / FOLDER_NAME)
     engine.trigrams = trigrams
     store.listen(dispatcher.notify)

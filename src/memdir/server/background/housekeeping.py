@@ -1,5 +1,6 @@
 """What has to happen now and then, whether anybody calls or not: former contents that have become too old are let go, what
-exports held whose process died, and what indexes of agents' memories no longer need to follow.
+exports held whose process died, and what indexes of agents' memories no longer need to follow. At the start also, once after an
+update, that facts are read again.
 
 One thread in each server process; several processes may do it at once without harm.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from memdir.store.acting import SYSTEM, acting_as
@@ -24,8 +26,10 @@ STOP_S: Final = 5.0
 class Housekeeper:
     """A thread that tidies up at the start and then once an hour, until `stop`."""
 
-    def __init__(self, store: Store, *, interval_s: float = INTERVAL_S) -> None:
+    def __init__(self, store: Store, at_start: Callable[[], object], *, interval_s: float = INTERVAL_S) -> None:
+        """`at_start` is called once, in the thread."""
         self._store = store
+        self._at_start = at_start
         self._interval_s = interval_s
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="memdir-housekeeping", daemon=True)
@@ -41,6 +45,10 @@ class Housekeeper:
         return not self._thread.is_alive()
 
     def _loop(self) -> None:
+        try:
+            self._at_start()
+        except Exception:
+            log.exception("what an update asks for failed; the next start tries again")
         while not self._stopping.is_set():
             try:
                 count = self.tidy()

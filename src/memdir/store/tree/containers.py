@@ -103,6 +103,10 @@ class ContainerStore:
         )
         return [_container(row) for row in rows]
 
+    def ids(self, *, after: int, limit: int) -> list[int]:
+        """Containers of all organisations, by id, from the one after `after` on."""
+        return [row[0] for row in self._db.all("select id from container where id > ? order by id limit ?", (after, limit))]
+
     def settings(self, container_id: int) -> dict[str, Any]:
         """All settings as a client set them, defaults filled in."""
         row = self._db.one("select settings from container where id = ?", (container_id,))
