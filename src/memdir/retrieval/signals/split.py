@@ -1,8 +1,8 @@
 """Questions that ask for two things: taken apart where their language says so, and the answers put together fairly.
 
 Only what is clearly two questions is split: a conjunction before a question word, a comparison, two sentences of which one asks
-(not a passage that was pasted, whose search would take three times as long). What stands in quotes is never cut, and a part that
-leans on the other (`and when did it start`) keeps the question whole. English, German, Spanish and French.
+(not a passage that was pasted, whose search would take three times as long). What stands in quotes is never cut, and a part
+that leans on the other (`and when did it start`) keeps the question whole. English, German, Spanish and French.
 """
 
 from __future__ import annotations
