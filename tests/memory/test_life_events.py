@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from memdir.memory.claims import claim_of
@@ -26,6 +28,11 @@ DAY = "/memory/2026-11-03.md"
         "Ben proposed to Carla and she said yes.",
         "Rafa and Ines are getting divorced.",
         "Lea starts school in August.",
+        "Carlos got engaged.",
+        "Inês got the fellowship in Ghent!",
+        "The twins are in second grade now and love chess.",
+        "Emma plays the violin now.",
+        "Klaus is an electrician.",
         "The dentist pulled a molar.",
     ],
 )
@@ -117,3 +124,26 @@ def test_the_same_person_in_another_word(before: str, after: str) -> None:
 )
 def test_another_person_is_left_alone(before: str, after: str) -> None:
     assert before in latest(before, after)
+
+
+def test_who_somebody_is_by_profession_is_theirs_and_so_is_what_follows() -> None:
+    found = {
+        one.text: one.subject
+        for one in extract(
+            "Met Ana at the fair. She's a nurse from Bilbao. Rain. Klaus is an electrician. He works at Nexia. "
+            "Postgres is a database server. Docker is a container engine.",
+            DAY,
+            byte_at=int,
+        )
+        if not one.is_passing
+    }
+    assert found.pop("Met Ana at the fair.") == "user"
+    assert found == {
+        "Ana is a nurse from Bilbao.": "ana", "Klaus is an electrician.": "klaus", "Klaus works at Nexia.": "klaus",
+    }  # fmt: skip
+
+
+def test_a_day_without_a_year_is_past_where_its_own_clause_tells_so() -> None:
+    said = "Signed the contract with Vento Norte today, I start there on 1 December. Signed the lease on 1 December."
+    days = [one.valid_from_ms for one in extract(said, DAY, byte_at=int)]
+    assert [datetime.fromtimestamp(one / 1000, UTC).year for one in days if one is not None] == [2026, 2025]

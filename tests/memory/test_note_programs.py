@@ -181,7 +181,7 @@ LOGSEQ = """- Met [[Ines Kowalski]] for coffee
 
 def test_a_journal_of_logseq() -> None:
     assert facts(LOGSEQ, "/memory/journals/2026_03_02.md") == [
-        "Met Ines Kowalski for coffee", "Ines Kowalski's moving to Gdańsk in April", "Ines Kowalski wants to start a bakery",
+        "Met Ines Kowalski for coffee", "Ines Kowalski is moving to Gdańsk in April", "Ines Kowalski wants to start a bakery",
         "renew passport SCHEDULED: <2026-03-10 Tue>", "We signed the lease for the shop.",
     ]  # fmt: skip
     page = "tags:: person\nbirthday:: [[Jul 9th]]\nalias:: Ines\n\n- Her husband is [[Marek]]\n"
@@ -391,7 +391,7 @@ def test_news_of_a_friend_and_a_new_rule_in_a_daily_note() -> None:
         "Woke early.\nLunch with Liisa. She's starting a new job at the library in January!\nNew rule: no phone after 21:00\n"
     )
     assert facts(text, "/memory/Daily/2026-11-25.md") == [
-        "Liisa's starting a new job at the library in January!", "New rule: no phone after 21:00",
+        "Liisa is starting a new job at the library in January!", "New rule: no phone after 21:00",
     ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from memdir.memory.claims import is_bare, is_readable
 from memdir.memory.formers import formers_of
 from memdir.memory.personal import is_claim, is_of_life
-from memdir.memory.pronouns import MEETING, OCCASION
+from memdir.memory.pronouns import MEETING, OCCASION, verb_of
 from memdir.memory.relations import KIN
 
 CLAUSES_MAX: Final = 6
@@ -89,7 +89,6 @@ _OTHER_LANGUAGES: Final = (
     (re.compile(r"(?:Je |J['’])[a-zà-ÿ]"), re.compile(r"(?:,| et) (?=j(?:e |['’])[a-zà-ÿ])"), ""),
 )
 """How one begins to tell of oneself, where the next clause begins, and what that lacks: "Ich heiße Eva und wohne in Ulm"."""
-_HAS: Final = re.compile(r"(?:been|got|had|gone|become|begun|\w+ed)\b")
 
 
 def clauses(sentence: str) -> list[tuple[int, int, str]]:
@@ -99,7 +98,7 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
     if met is not None:
         rest = sentence[met.end("rest") :]
         who = met["who"][:1].upper() + met["who"][1:]
-        verb = "'s" if met["own"] else "" if not met["short"] else " has" if _HAS.match(rest) else " is"
+        verb = "'s" if met["own"] else verb_of(rest) if met["short"] else ""
         end, told = met.start("rest"), f"{who}{verb} {rest}"
         back = len(sentence) - len(told)  # what is told ends as the sentence does
         others = [(max(start + back, end), stop + back, text) for start, stop, text in clauses(told)]

@@ -99,6 +99,8 @@ _TOLD_AS_PAST: Final = re.compile(
     rf"{_PAST}|\b(?:since|last|got|bought|sold|left|met|took|went|came|began|quit|gave|made|\w+ed|never)\b", re.IGNORECASE
 )
 """Of what is over, or holds already: beside it a day without a year is one before."""
+_CLAUSE: Final = re.compile(r".*[,;:.!?–—] (?:and |but |so )?(?=(?:I|we|he|she|they|it)\b)", re.IGNORECASE | re.DOTALL)
+"""Up to the last one that begins with its own subject: of "Signed it today, I start on 1 December" the start is not past."""
 _PLANNED: Final = (
     re.compile(rf"^(?=.*(?:{_PLANNED_VERB}))(?=.*{_AHEAD})(?!.*{_DONE})", re.IGNORECASE),
     re.compile(
@@ -333,7 +335,8 @@ def _by_name(text: str, said: date) -> date | None:
     year = found["year"] or found["year2"]
     if year is not None:
         return _day(int(year), month, day)
-    may_come = found["day"] is not None and _TOLD_AS_PAST.search(text) is None
+    clause = _CLAUSE.match(text[: found.start()])
+    may_come = found["day"] is not None and _TOLD_AS_PAST.search(text, clause.end() if clause else 0) is None
     if may_come or _FROM.search(text[: found.start()]) is not None or found[0].casefold().startswith("from"):
         days = [one for year in (said.year - 1, said.year, said.year + 1) if (one := _day(year, month, day)) is not None]
         return min(days, key=lambda one: abs(one - said), default=None)

@@ -28,6 +28,10 @@ LIFE_EVENTS: Final = (
 _DECIDED: Final = r"accepted|approved|rejected|granted|denied|declined|refused|extended|renewed|cancell?ed|confirmed|signed"
 _ASKED: Final = r"application|visa|offer|mortgage|loan|permit|claim|appeal|transfer|scholarship|contract|lease|passport|leave"
 _HEALER: Final = r"doctor|dentist|gp|surgeon|vet|therapist|orthodontist|cardiologist|oncologist|psychiatrist|midwife"
+_CLOSE: Final = (
+    r"(?:the|my|our) (?:kids?|child(?:ren)?|twins|girls?|boys?|sons?|daughters?|wife|husband|partner|mum|mom|dad|mother|father|"
+    r"parents|brothers?|sisters?)"
+)
 HAS_DONE: Final = re.compile(
     NAME + r"(?:has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)|"
     r"(?:quit|left|joined|married|retired|resigned|sold|bought|adopted|was (?:born|promoted|diagnosed|laid off|hired)|"
@@ -45,6 +49,9 @@ TURN: Final = re.compile(
     rf"has retired)\b|(?:the |our )?[\w-]+(?: [\w-]+)? (?:is |was |has been )?(?:moved|pushed|postponed|renamed|changed)"
     r"(?: back| forward)? (?:to|from|until)\b"
     rf"|(?!(?:it|this|that|he|she|everything|\w+body|\w+one) )(?:the |our |my )?[\w-]+(?: [\w-]+){{0,2}} (?:{NOW_IS})"
+    rf"|(?:{_CLOSE}|(?!(?:it|this|that|there|everything|everyone|everybody) )(?-i:[A-Z])[\w-]+) (?:(?:plays?|speaks?|"
+    r"goes to|go to|attends?|stud(?:y|ies)|teach(?:es)?|trains?|drives?|rides?|lives?|works? (?:at|for|as|in|from)) "
+    r"[^.;]{2,40} now\b|(?:is|are) in (?:\w+ ){0,2}(?:grade|kindergarten|preschool|college|university)\b)"
     r"|(?:my |our )?new (?:[a-z]+ )?(?:laptop|computer|phone|tablet|camera|car|bike|bank|gym|doctor|dentist|gp|therapist|boss|"
     r"manager|landlord|insurance|provider|contract|plan|salary|rent|hours|schedule|routine|team|project|client|desk|office|"
     r"flat|house|number)(?: is)?: \w"

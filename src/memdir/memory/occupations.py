@@ -24,3 +24,16 @@ SCHOOL: Final = (
     r"(?:an?|her|his|their) (?:new )?(?:job|degree|course|apprenticeship|phd|internship)\b"
 )
 """What somebody starts to learn at, or to do."""
+PROFESSION: Final = (
+    r"(?:(?:head ?|music |maths |school |primary |yoga |driving )?teacher|nurse|doctor|dentist|surgeon|physician|paediatrician|"
+    r"vet|veterinarian|midwife|pharmacist|paramedic|physio(?:therapist)?|psychologist|psychiatrist|therapist|optician|"
+    r"lawyer|solicitor|barrister|notary|judge|accountant|economist|banker|architect|engineer|programmer|designer|scientist|"
+    r"biologist|chemist|physicist|geologist|historian|mathematician|astronomer|professor|lecturer|librarian|journalist|"
+    r"photographer|translator|novelist|poet|painter|sculptor|musician|pianist|violinist|cellist|singer|dancer|act(?:or|ress)|"
+    r"chef|cook|baker|butcher|waiter|waitress|barista|bartender|brewer|winemaker|beekeeper|farmer|fisherman|gardener|florist|"
+    r"plumber|electrician|carpenter|joiner|bricklayer|roofer|welder|mechanic|blacksmith|potter|jeweller|tailor|seamstress|"
+    r"barber|hairdresser|firefighter|police(?:man|woman| officer)|soldier|pilot|sailor|flight attendant|"
+    r"(?:bus|taxi|truck|lorry|tram|train) driver|postman|secretary|receptionist|cashier|estate agent|social worker|nanny|"
+    r"childminder|carer|student|apprentice|trainee|widow(?:er)?|pensioner)"
+)
+"""What only a person is."""

@@ -19,6 +19,7 @@ from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX
 from memdir.memory.endings import says_what_is_over
 from memdir.memory.life_events import HAS_DONE, LIFE_EVENTS, NAME, TURN
+from memdir.memory.occupations import PROFESSION
 from memdir.memory.personal_other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
@@ -34,10 +35,12 @@ _IS: Final = (
     r"on (?:\w+ leave|leave|holiday|vacation|sabbatical|call)|responsible for|fluent|"
     r"(?:starting|moving|leaving|joining|expecting|retiring)\b(?! (?:from|at|the (?:day|week|file|list))\b))"
 )
+_IS_A: Final = rf"(?:now )?an? (?:[a-z-]+ ){{0,2}}?{PROFESSION}\b"
 _PERSON: Final = (
     rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|part|"
-    rf"night)|worked (?:at|for|as)|speaks|studied|graduated|was born|(?:is|was|will be) {_IS}|has (?:an? )?(?:allerg|"
-    rf"(?:\w+ )?(?:kids|children|sons?|daughters?|brothers?|sisters?|dogs?|cats?|wife|husband|partner|girlfriend|boyfriend))|"
+    rf"night)|worked (?:at|for|as)|(?:is|was) {_IS_A}|speaks|studied|graduated|was born|(?:is|was|will be) {_IS}|"
+    rf"has (?:an? )?(?:allerg|(?:\w+ )?(?:kids|children|sons?|daughters?|"
+    rf"brothers?|sisters?|dogs?|cats?|wife|husband|partner|girlfriend|boyfriend))|"
     rf"drinks|eats|cooks|wakes|"
     rf"had (?:a|the|her|their) (?:baby|boy|girl|son|daughter|twins)|commutes|reports to|"
     rf"turned \d|turns \d|celebrates|moved (?:to|from|in))\b"
@@ -138,7 +141,8 @@ _POSSESSIVE: Final = re.compile(
     r"employer|girlfriend|boyfriend|friend|preferred|hobby|hobbies|goal|doctor|dentist)\b"
 )
 _PRONOUN: Final = re.compile(
-    rf"^(?:She|He|Sie|Er|Elle|Ella|Él) (?:{_PERSON}|wohnt|arbeitet|mag|habite|aime|vive|trabaja)|^(?:She|He)['’]s {_IS}"
+    rf"^(?:She|He|Sie|Er|Elle|Ella|Él) (?:{_PERSON}|wohnt|arbeitet|mag|habite|aime|vive|trabaja)|"
+    rf"^(?:She|He)['’]s (?:{_IS}|{_IS_A})"
 )
 _BARE: Final = re.compile(
     r"^(?:(?:happily|recently|actively|regularly|mostly|also) )?"
@@ -170,6 +174,20 @@ _NO_NAMES: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 """How sentences begin that no person's name begins."""
+_NAMES_IN_S: Final = frozenset(
+    """
+    agnes agnès alexis alois amos anaïs anders andreas andris andrés angus aris barnabas bess boris carlos cees
+    charles chris christos claus clovis costas curtis cyrus denis dennis denys dimitris dolores dorcas doris elias elvis
+    frances francis frans françois georges georgios gijs gilles giorgos gladys gus hans hugues ignatius ines inés inês
+    iris jacques james janis jens jess jesus jesús johannes jonas joris josias jules julius justus jānis kees klaas klaus
+    konstantinos kostas kris lars laurens lewis linas linus lois louis lourdes lucas luis lukas lukás luís mads magnus marcos
+    marcus marios maris marius markus mateus matheus mathias mathis matias mats matthias matías mees mercedes milos moises
+    moisés moses myles nicholas nicolas nicolás nicos niels niklas nikolaos nikos nils otis owais panos petros philippos
+    phyllis rasmus rens rhys ross rufus silas socrates spyros stavros stelios tess thaïs thijs thomas tobias tomas tomàs tomás
+    travis ulises ulysses urs vasilis vilnis wes yanis yannis yves zacharias
+    """.split()  # noqa: SIM905
+)
+"""Given names that end as plurals do."""
 
 _WEAK_CLAIM: Final = re.compile(
     r"(?:(?P<name>[A-ZÀ-ÞА-Я][\w'’.-]*[a-zà-ÿа-я\d](?:['’]s (?:[a-z-]+ ){1,3}?)?(?: [A-ZÀ-ÞА-Я][\w'’.-]+)*)"
@@ -255,7 +273,8 @@ def _names(pattern: re.Pattern[str], statement: str) -> bool:
 
 
 def _is_name(name: str) -> bool:
-    return name.split(maxsplit=1)[0].casefold() not in _NO_NAMES and not name.endswith("s")
+    first = name.split(maxsplit=1)[0].casefold()
+    return first not in _NO_NAMES and (not name.endswith("s") or first in _NAMES_IN_S)
 
 
 def _may_be_about_person(statement: str) -> bool:

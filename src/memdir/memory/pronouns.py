@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.memory.claims import USER, claim_of, is_bare
+from memdir.memory.occupations import PROFESSION
 from memdir.memory.relations import FEMALE, KIN, MALE, PEOPLE
 
 _PRONOUN: Final = re.compile(r"^(?:(?P<who>[Ss]he|[Hh]e)(?P<short>['’]s)?|(?P<own>[Hh]er|[Hh]is)) (?=[a-z])")
@@ -19,6 +20,10 @@ _DOES: Final = re.compile(
     r"decided|left|quit|joined|married|told|said|agreed|promised|hopes|plans)\b"
 )
 """A name, and what only people do: "Silke wants one line per file"."""
+_IS: Final = re.compile(
+    rf"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)?) (?:is|was) (?:now )?an? (?:[a-z-]+ ){{0,2}}?{PROFESSION}\b"
+)
+_HAS: Final = re.compile(r"(?:been|got|had|gone|become|begun|\w+ed)\b")
 MEETING: Final = r"Met|Saw|Called|Visited|Rang|Phoned"
 OCCASION: Final = r"Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Catch-up|Walk|Chat"
 """Patterns of how a diary says that one met somebody."""
@@ -72,16 +77,22 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str |
             said.append(statement)
             continue
         pronoun = used if name is not None else pronoun
-        verb = "'s" if found["own"] or found["short"] else ""
+        rest = statement[found.end() :]
+        verb = "'s" if found["own"] else verb_of(rest) if found["short"] else ""
         may_be_other = last is not None and _OTHERS.search(last) is not None and _OF_USER.match(last) is None
         who = name or (None if about == _USER and may_be_other else about)
-        said.append(statement if who is None else f"{who}{verb} {statement[found.end() :]}")
+        said.append(statement if who is None else f"{who}{verb} {rest}")
     return said
+
+
+def verb_of(rest: str) -> str:
+    """What "'s" behind "she" or "he" stands for, before `rest`."""
+    return " has" if _HAS.match(rest) else " is"
 
 
 def _named(statement: str) -> tuple[str | None, str | None]:
     """The one person a statement is about, and the pronoun when it tells."""
-    rules = (_FULL_NAME, _DOES, _MET, *(() if _OTHERS.search(statement) else (_OF_THEM,)))
+    rules = (_FULL_NAME, _DOES, _IS, _MET, *(() if _OTHERS.search(statement) else (_OF_THEM,)))
     names = {found["name"] for rule in rules if (found := rule.match(statement)) is not None}
     claim = claim_of(statement)
     pronoun = None
