@@ -254,9 +254,8 @@ class DocumentStore:
         first, end = below(scope.folder)
         states = "not in ('done', 'failed')" if unfinished else "in ('queued', 'extracting', 'chunking')"
         condition = " and d.path = :path" if scope.exact else "" if scope.folder == "/" else _BELOW
-        condition += _EDITED if edits_only else ""
         rows = self._db.all(
-            "select coalesce(d.path, d.id) from document d where d.container_id = :container "  # noqa: S608
+            f"select {_OF_EDITS if edits_only else _OF_ALL} d.container_id = :container "
             f"and d.status {states} and d.revision <= :revision and d.size_bytes <= :size{condition} "
             "order by d.path limit :limit",
             {
@@ -286,10 +285,12 @@ class DocumentStore:
 
 
 _BELOW: Final = " and d.path >= :first and d.path < :end"
-_EDITED: Final = (
-    " and d.id in (select document_id from job where container_id = :container and kind in ('index', 'extract', 'embed') "
-    "and priority = :edit and failed_at_ms is null)"
+_OF_ALL: Final = "coalesce(d.path, d.id) from document d where"
+_OF_EDITS: Final = (
+    "distinct coalesce(d.path, d.id), d.path from job j cross join document d where j.container_id = :container "
+    "and j.kind in ('index', 'extract', 'embed') and j.priority = :edit and j.failed_at_ms is null and d.id = j.document_id and"
 )
+"""In this order: edits are few, and what is not read yet may be a hundred thousand documents."""
 
 
 def _unfinished_condition(query: Unfinished) -> tuple[str, tuple[Any, ...]]:
