@@ -24,7 +24,8 @@ SCHOOL: Final = (
     r"(?:an?|her|his|their) (?:new )?(?:job|degree|course|apprenticeship|phd|internship)\b"
 )
 """What somebody starts to learn at, or to do."""
-PROFESSION: Final = (
+A_PROFESSION: Final = (
+    r"(?:now )?an? (?:[a-z-]+ ){0,2}?"
     r"(?:(?:head ?|music |maths |school |primary |yoga |driving )?teacher|nurse|doctor|dentist|surgeon|physician|paediatrician|"
     r"vet|veterinarian|midwife|pharmacist|paramedic|physio(?:therapist)?|psychologist|psychiatrist|therapist|optician|"
     r"lawyer|solicitor|barrister|notary|judge|accountant|economist|banker|architect|engineer|programmer|designer|scientist|"
@@ -34,6 +35,6 @@ PROFESSION: Final = (
     r"plumber|electrician|carpenter|joiner|bricklayer|roofer|welder|mechanic|blacksmith|potter|jeweller|tailor|seamstress|"
     r"barber|hairdresser|firefighter|police(?:man|woman| officer)|soldier|pilot|sailor|flight attendant|"
     r"(?:bus|taxi|truck|lorry|tram|train) driver|postman|secretary|receptionist|cashier|estate agent|social worker|nanny|"
-    r"childminder|carer|student|apprentice|trainee|widow(?:er)?|pensioner)"
+    r"childminder|carer|student|apprentice|trainee|widow(?:er)?|pensioner)\b"
 )
-"""What only a person is."""
+"""What only a person is, behind "is"."""

@@ -19,7 +19,7 @@ from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX
 from memdir.memory.endings import says_what_is_over
 from memdir.memory.life_events import HAS_DONE, LIFE_EVENTS, NAME, TURN
-from memdir.memory.occupations import PROFESSION
+from memdir.memory.occupations import A_PROFESSION
 from memdir.memory.personal_other_languages import ABOUT_SPEAKER, OF_SOMEBODY, is_bare_german
 
 PERSONAL_SHARE: Final = 0.25
@@ -35,10 +35,9 @@ _IS: Final = (
     r"on (?:\w+ leave|leave|holiday|vacation|sabbatical|call)|responsible for|fluent|"
     r"(?:starting|moving|leaving|joining|expecting|retiring)\b(?! (?:from|at|the (?:day|week|file|list))\b))"
 )
-_IS_A: Final = rf"(?:now )?an? (?:[a-z-]+ ){{0,2}}?{PROFESSION}\b"
 _PERSON: Final = (
     rf"{_HOW}(?:prefers|preferred|likes|loves|hates|dislikes|enjoys|lives|lived in|works (?:at|for|as|from|remotely|part|"
-    rf"night)|worked (?:at|for|as)|(?:is|was) {_IS_A}|speaks|studied|graduated|was born|(?:is|was|will be) {_IS}|"
+    rf"night)|worked (?:at|for|as)|(?:is|was) {A_PROFESSION}|speaks|studied|graduated|was born|(?:is|was|will be) {_IS}|"
     rf"has (?:an? )?(?:allerg|(?:\w+ )?(?:kids|children|sons?|daughters?|"
     rf"brothers?|sisters?|dogs?|cats?|wife|husband|partner|girlfriend|boyfriend))|"
     rf"drinks|eats|cooks|wakes|"
@@ -142,7 +141,7 @@ _POSSESSIVE: Final = re.compile(
 )
 _PRONOUN: Final = re.compile(
     rf"^(?:She|He|Sie|Er|Elle|Ella|Él) (?:{_PERSON}|wohnt|arbeitet|mag|habite|aime|vive|trabaja)|"
-    rf"^(?:She|He)['’]s (?:{_IS}|{_IS_A})"
+    rf"^(?:She|He)['’]s (?:{_IS}|{A_PROFESSION})"
 )
 _BARE: Final = re.compile(
     r"^(?:(?:happily|recently|actively|regularly|mostly|also) )?"

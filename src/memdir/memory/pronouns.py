@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memdir.memory.claims import USER, claim_of, is_bare
-from memdir.memory.occupations import PROFESSION
+from memdir.memory.occupations import A_PROFESSION
 from memdir.memory.relations import FEMALE, KIN, MALE, PEOPLE
 
 _PRONOUN: Final = re.compile(r"^(?:(?P<who>[Ss]he|[Hh]e)(?P<short>['’]s)?|(?P<own>[Hh]er|[Hh]is)) (?=[a-z])")
@@ -20,9 +20,7 @@ _DOES: Final = re.compile(
     r"decided|left|quit|joined|married|told|said|agreed|promised|hopes|plans)\b"
 )
 """A name, and what only people do: "Silke wants one line per file"."""
-_IS: Final = re.compile(
-    rf"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)?) (?:is|was) (?:now )?an? (?:[a-z-]+ ){{0,2}}?{PROFESSION}\b"
-)
+_IS: Final = re.compile(rf"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)?) (?:is|was) {A_PROFESSION}")
 _HAS: Final = re.compile(r"(?:been|got|had|gone|become|begun|\w+ed)\b")
 MEETING: Final = r"Met|Saw|Called|Visited|Rang|Phoned"
 OCCASION: Final = r"Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Catch-up|Walk|Chat"

@@ -46,16 +46,14 @@ def ask_when_rules_changed(store: Store, folder: Path, *, with_model: bool) -> i
     except (FileNotFoundError, UnicodeDecodeError):
         log.debug("nothing says by which rules the facts of %s were read", folder)
     count = after = 0
-    while ids := store.containers.ids(after=after, limit=_PAGE):
+    if with_model and store.containers.ids(after=0, limit=1):
+        log.warning(
+            "facts may be those of former rules; `memdir server reindex --what memories` reads all again, and asks the "
+            "language model for each file"
+        )
+    while not with_model and (ids := store.containers.ids(after=after, limit=_PAGE)):
         for container in filter(None, map(store.containers.by_id, ids)):
-            if with_model:
-                log.warning(
-                    "facts of %s may be those of former rules; `memdir server reindex --what memories` reads all again, and "
-                    "asks the language model for each file",
-                    container.tag,
-                )
-            else:
-                count += store.files.reread_memories(container, ())
+            count += store.files.reread_memories(container, ())  # as if no path had been one of memories before
         after = ids[-1]
     write_private(file, now.encode())
     return count
