@@ -312,7 +312,7 @@ def test_a_question_is_answered_by_what_it_asks_for_of_whom_it_names(
     del server
     at = {"containerTag": tag}
     for path, content in (
-        ("me.md", "- Job: reliability engineer at Nexo\n- Allergies: penicillin\n"),
+        ("me.md", "- Name: Tom Reyes\n- Job: reliability engineer at Nexo\n- Allergies: penicillin\n"),
         ("daily/2026-03-20.md", "- moved in!! New address: Rua das Flores 14, Porto\n- [ ] tell the bank where I live now\n"),
         ("people/Priya Nair.md", "Lives in Braga with her partner [[João]]. Works at Tessera.\n- Her daughter is Mira\n"),
         ("people/Ines Kowalski.md", "city:: Poznań\n\n- Her husband is [[Marek]]\n- Works at a bakery\n"),
@@ -328,5 +328,7 @@ def test_a_question_is_answered_by_what_it_asks_for_of_whom_it_names(
     assert answer("where do we live") == "New address: Rua das Flores 14, Porto"
     assert answer("what do I do for a living?") == "Job: reliability engineer at Nexo"
     assert answer("what am I allergic to") == "Allergies: penicillin"
+    assert answer("where does Tom live") == answer("Tom Reyes address") == "New address: Rua das Flores 14, Porto"
+    assert answer("is tom allergic to anything") == "Allergies: penicillin"
     assert answer("where does Priya live") == "Priya Nair – Lives in Braga with her partner João."
     assert answer("where does Ines live") == "Ines Kowalski – city: Poznań"

@@ -22,7 +22,9 @@ _VERBS: Final = (
     r"(?:(?:also|now|currently) )?(?:lives?|works?|speaks?|prefers?|likes?|loves?|hates?|uses?|drinks?|owns?|plays?|drives?|"
     r"rents?|eats?|dislikes?|enjoys?|avoids?|wants?|needs?|reports? to|"
     r"studies|study|teach(?:es)?|runs?|am|are|is|has|have|was (?:born|raised)|were born|grew up|moved|joined|bought|"
-    r"started|adopted|never|always)\b"
+    r"started|adopted|(?:never|always)(?= (?:use|eat|drink|wear|work|go|take|drive|buy|cook|touch|miss|sleep|smoke|travel|fly|"
+    r"have|do|get|write|read|answer|reply|call|watch|listen|play|run|skip|leave|commit|push|deploy|merge|ask|pay|bring|make|"
+    r"add|keep)s?\b))\b"
 )
 _BEGINS: Final = re.compile(
     rf"(?P<who>I|We|(?:My|Our) [a-z][\w-]*(?: [a-z][\w-]*)?(?: {_NAME})?|She|He|{_NAME})"

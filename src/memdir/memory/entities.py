@@ -15,6 +15,7 @@ from typing import Final
 
 from memdir.memory.claims import USER, claim_of
 from memdir.memory.claims_other_languages import NAME
+from memdir.memory.own_name import names_in
 from memdir.memory.personal import certain_person
 from memdir.memory.relations import in_full
 from memdir.store.types import Memory, MemoryCandidate
@@ -55,8 +56,10 @@ class Entities:
         self._links: list[Relation] = []
         names: set[str] = set()
         self._statements: list[str] = []
+        self._called: set[str] = set()
         for memory in memories:
             self._statements.append(memory.candidate.text)
+            self._called |= names_in(memory.candidate, is_own=True)
             claim = claim_of(memory.candidate.text)
             names |= _mentioned(memory.candidate)
             if claim is not None and claim.attribute:
@@ -75,11 +78,12 @@ class Entities:
         return {self.named(name) for name in _mentioned(candidate)}
 
     def asked_about(self, question: str) -> set[str]:
-        """Known names in a question; the user, for "I", "our" and "the user"."""
+        """Known names in a question; the user, for "I", "our", "the user" and, where nobody else has it, their own name."""
         words = re.findall(r"\w[\w-]*", re.sub(r"['’]s\b", "", question.casefold()))
         runs = {" ".join(words[at : at + size]) for size in (1, 2, 3) for at in range(len(words))}
         found = {name for run in runs if (name := self.named(run)) in self._subjects}
-        return found | ({USER} if {"i", "my", "me", "mine", "user", "we", "our"} & set(words) else set())
+        own = {"i", "my", "me", "mine", "user", "we", "our"} | (self._called - found)
+        return found | ({USER} if own & runs else set())
 
     def named(self, text: str) -> str:
         """The name that is meant: "ana" is "ana ruiz" where only one is called so; "I" and "me" are the user, "my mum" is the

@@ -176,7 +176,8 @@ def _holding(found: Sequence[MemoryCandidate], *, newest_first: bool) -> tuple[M
             for said in single | {(claim.subject, f"={former}") for former in formers_of(candidate.text)}:
                 taken.setdefault(said, []).append(candidate)
         kept.append(candidate)
-    return tuple(sorted(kept, key=lambda candidate: candidate.start_byte))
+    in_order = kept if newest_first else kept[::-1]
+    return tuple(sorted(in_order, key=lambda candidate: candidate.start_byte))
 
 
 def _with_restated(text: str, pieces: list[Statement], restated: Sequence[tuple[int, str]]) -> list[Statement]:
@@ -247,7 +248,7 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
     if piece.whom:
         return USER if piece.whom.casefold() in SELF | note.called else piece.whom
     if not piece.headings or piece.headings[-1] not in records:
-        return note.subject
+        return note.subject if piece.speaker is None else USER
     heading = piece.headings[-1]
     is_users = _OF_USER.search(heading) is not None or heading.casefold() in note.called
     return USER if is_users else _ASIDE.sub("", heading)

@@ -11,6 +11,7 @@ from itertools import chain, compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
+from memdir.memory.agent_sessions import lasting
 from memdir.memory.assertions import begins_with_imperative, is_meant, is_sentence
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
@@ -32,6 +33,7 @@ from memdir.memory.file_names import (
     title_of,
 )
 from memdir.memory.guard import is_for_model, is_overriding
+from memdir.memory.informal import as_sentences, is_at_work, is_of_the_moment
 from memdir.memory.markup import source_at
 from memdir.memory.own_name import as_user, told_by_name
 from memdir.memory.people_tables import is_of_cards
@@ -51,8 +53,9 @@ from memdir.memory.references import HEAD_CHARS, TAG_BELOW
 from memdir.memory.reports import direct
 from memdir.memory.resumes import with_entries
 from memdir.memory.statements import SENTENCES, Statement, statements
+from memdir.memory.states import states_of
 from memdir.memory.task_lists import TASK_LIST_NAME, as_task
-from memdir.memory.turns import SELF
+from memdir.memory.turns import ME, SELF
 
 _TO_KEEP: Final = Caseless(
     r"\b(?:pref(?:erence)?s|lessons?(?: learn(?:ed|t))?|learnings|conventions|house rules|gotchas|decisions|facts|remember)$|"
@@ -148,11 +151,9 @@ class Note:
         """What lasts, and what else a journal tells of, by which something may be over; with names in place of pronouns. Of a
         conversation what the user states, and what others say of themselves."""
         if self.is_conversation:
-            return [
-                piece
-                for piece in self.pieces
-                if (is_claim(piece.text) if piece.speaker else piece.form not in SENTENCES or states(piece.text))
-            ], []
+            messages = _with_names(self.text, self.pieces, None, self.called)
+            at_work = is_at_work([piece.text for piece in messages if piece.speaker == ME])
+            return [one for one in messages if not is_of_the_moment(one.text) and self._is_told(one, at_work=at_work)], []
         pieces = self._not_for_models()
         # Of a task the first word is an order ("Call Karl"), which by itself is no statement of what is so.
         said = [f"To do: {piece.text}" if piece.form == "task" else piece.text for piece in pieces]
@@ -193,6 +194,16 @@ class Note:
             for one, text in zip(kept, said, strict=True)
         ]
         return list(compress(named, kept)), list(compress(named, passing))
+
+    def _is_told(self, piece: Statement, *, at_work: bool) -> bool:
+        """Of a conversation; where the user has a model work on programs most is of the moment, however it is said."""
+        if at_work and next(lasting(self.text[piece.start : piece.end]), None) is not None:
+            return True
+        is_known = is_claim(piece.text) or is_of_life(piece.text)
+        if at_work:
+            return is_known and (claim_of(piece.text) is not None or bool(states_of(piece.text)))
+        is_own = piece.speaker == ME and (piece.form not in SENTENCES or states(piece.text))
+        return is_known or (is_own and is_meant(piece.text))
 
     def _not_for_models(self) -> list[Statement]:
         """Without what tells a model what to do or to keep, and what stands behind an order to believe nothing else, to the end
@@ -255,7 +266,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
         stated = (
             replace(one, headings=one.headings or title, form="item" if one.form == "pair" else one.form) for one in stated
         )
-    pieces = tuple(part for piece in stated for part in _clauses(text, _direct(text, piece, called)))
+    pieces = tuple(part for piece in stated for part in _parts(text, _direct(text, piece, called)))
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = record_of(path) != path and named_by(path) is not None
     is_to_keep = (
@@ -376,6 +387,20 @@ def _direct(text: str, piece: Statement, called: frozenset[str]) -> Statement:
     start, said, is_of_user = reported
     start = source_at(text[piece.start : piece.end], piece.text, start)
     return replace(piece, start=piece.start + start, text=said, concerns_user=is_of_user, is_report=is_of_user)
+
+
+def _parts(text: str, piece: Statement) -> list[Statement]:
+    """What a statement says, one fact each; of a message as it is meant, each with the place of its sentence."""
+    if piece.speaker is None or piece.form == "pair":
+        return _clauses(text, piece)
+    typed = as_sentences(piece.text)
+    source = text[piece.start : piece.end]
+    starts = [piece.start + source_at(source, piece.text, start) for start, _ in typed]
+    return [
+        replace(piece, start=start, end=end, text=clause)
+        for (_, said), start, end in zip(typed, starts, [*starts[1:], piece.end], strict=True)
+        for _, _, clause in (clauses(said) if piece.form in {"item", *SENTENCES} else [(0, 0, said)])
+    ]
 
 
 def _clauses(text: str, piece: Statement) -> list[Statement]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from memdir.agents.capture.candidates import Candidate, convention_of, fits
+from memdir.agents.capture.candidates import convention_of
 from memdir.core.frontmatter import parse
+from memdir.memory.agent_sessions import Candidate, fits
 from memdir.store.text.sentences import sentences
 
 _LEFT_OUT: Final = re.compile(

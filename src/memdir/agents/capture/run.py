@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from memdir.agents.capture.candidates import CANDIDATES_MAX, Candidate, candidates
+from memdir.agents.capture.candidates import CANDIDATES_MAX, candidates
 from memdir.agents.capture.sources import Found
 from memdir.agents.capture.transcripts import read_transcript
 from memdir.agents.project import current_project
 from memdir.agents.service import IMPORT_ITEMS, AgentMemories
 from memdir.core.errors import BusyError, UsageError
+from memdir.memory.agent_sessions import Candidate
 
 _FOLDER: Final = "capture"
 _NOTES_MAX: Final = 2_000

@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from memdir.agents.capture.candidates import Candidate, is_safe
+from memdir.agents.capture.candidates import is_safe
 from memdir.agents.capture.guides import STRONG, rules_of
 from memdir.core.errors import UsageError
 from memdir.core.frontmatter import parse
+from memdir.memory.agent_sessions import Candidate
 from memdir.memory.assistants import claude_code_type
 from memdir.store.text.sentences import sentences
 

@@ -15,11 +15,11 @@ from memdir.cli.text import plural, visible
 from memdir.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from memdir.agents.capture.candidates import Candidate
     from memdir.agents.capture.run import Captured
     from memdir.agents.capture.sources import Found
     from memdir.agents.service import AgentMemories
     from memdir.cli.output import Output
+    from memdir.memory.agent_sessions import Candidate
 
 HOSTS: Final = ("claude-code", "codex", "gemini")
 SOURCES: Final = (*HOSTS, "guides", "adr", "git")

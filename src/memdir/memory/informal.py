@@ -1,0 +1,136 @@
+"""What people type in a chat as sentences that the rules read: "btw moved to bristol last month, im vegan" is "I moved to
+bristol last month, I'm vegan". English, German and French; Spanish needs no subject. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from memdir.store.text.sentences import sentences
+
+_OPENING: Final = re.compile(
+    r"(?:(?:(?:hey|hi|hello|ok(?:ay)?|k|so|and|but|well|h+m+|also|btw|by the way|fyi|yeah|yes|yep|yup|thx|thanks|thank you|"
+    r"oh|ah|nah|nope|lol|(?:ha){2,}h?|anyways?|actually|tbh|honestly|scratch that|good news|update|u(?:nd|h)|aber|achja|ja|"
+    r"übrigens|danke|genau|bon|alors|au fait|oui|merci|bueno|por cierto|sí|gracias)\b[,:;.!…–-]*|"
+    r"(?:nice|cool|great|good|sure|right|true|no|perfect|sorry|nein|nee|super|stimmt|non|vale|claro)(?:\b[,:;.!…–-]+|"
+    r"(?= (?:i|we|my|moved|just|still|habe?|bin|ich|j['’]))))\s+)+(?=\S)",
+    re.IGNORECASE,
+)
+"""What stands before what is said."""
+_WORDS: Final = tuple(
+    (re.compile(rf"(?<![\w.'’/-])(?:{typed})(?![\w'’/-])"), meant)
+    for typed, meant in (
+        (r"i", "I"),
+        (r"i['’]m|im(?= \w)", "I'm"),
+        (r"(?<![\w ])were(?= (?:on|in|at|using|all|\w+ing)\b)", "we're"),
+        (r"i['’]ve|ive", "I've"),
+        (r"i['’]d", "I'd"),
+        (r"i['’]ll", "I'll"),
+        (r"gonna", "going to"),
+        (r"wanna", "want to"),
+        (r"dont", "don't"),
+        (r"doesnt", "doesn't"),
+        (r"didnt", "didn't"),
+        (r"cant", "can't"),
+        (r"isnt", "isn't"),
+        (r"havent", "haven't"),
+        (r"(?<=[Ww]e )r", "are"),
+        (r"gf", "girlfriend"),
+        (r"bf", "boyfriend"),
+        (r"gfs(?= name)", "girlfriend's"),
+        (r"bfs(?= name)", "boyfriend's"),
+        (r"bday", "birthday"),
+        (r"pls|plz", "please"),
+        (r"rn", "right now"),
+        (r"jai", "j'ai"),
+        (r"jhabite", "j'habite"),
+    )
+)
+"""How people type, and what they mean."""
+_GERMAN: Final = re.compile(r"\b(?:ich|und|nicht|wir|mit|bei|nach|ist|wohne|bin|habe?|ziehe|zu|für)\b", re.IGNORECASE)
+"""There "im" is another word."""
+_OWNER: Final = re.compile(
+    r"(?<=\b[Mm]y )(wife|son|mom|mum|dad|cat|dog|boss|sister|brother|daughter|partner|husband)s(?= (?:name|birthday)\b)"
+)
+_ADVERB: Final = r"(?:(?:just|finally|now|recently|currently|still|already|only|officially) )?"
+_LACKING: Final = (
+    (
+        re.compile(
+            rf"{_ADVERB}(?:moved|started|quit|left|joined|sold|bought|got|adopted|switched|changed jobs|gave up|stopped|"
+            r"graduated|retired|broke up|turned \d\d?(?! \w+s\b)|became|signed up|lost|passed|grew up|was born|live|love|hate|"
+            r"work (?:at|for|in|as|from))\b(?!:| me\b)",
+            re.IGNORECASE,
+        ),
+        "I ",
+    ),
+    (re.compile(rf"am {_ADVERB}\w", re.IGNORECASE), "I "),
+    (
+        re.compile(
+            rf"{_ADVERB}(?:living|working (?:at|for|in|as|from)|staying|starting (?:at|my|a)|studying|learning|moving|"
+            r"going to (?:be|move|start|live|have|marry|quit)|renting|dating|training for|expecting|engaged|married|pregnant|"
+            r"vegan|vegetarian)\b",
+            re.IGNORECASE,
+        ),
+        "I'm ",
+    ),
+    (
+        re.compile(
+            r"(?:bin|habe?|wohne|lebe|arbeite|heiße|komme aus|ziehe|studiere|spreche|esse|trinke|fahre) \w", re.IGNORECASE
+        ),
+        "Ich ",
+    ),
+)
+"""How a sentence begins that has no subject, and what it lacks."""
+_SHORT_HABE: Final = re.compile(r"(?<=\bich )hab(?= )", re.IGNORECASE)
+_BEGINS: Final = re.compile(r"(?<=[.!?] )[a-zß-ÿ]")
+
+_OF_THE_MOMENT: Final = re.compile(
+    r"(?:I|We) (?:\w+ )?(?:this|that|it|these|those)\b|Let['’]?s\b|(?:S?he|They|It|His|Her|Its|Their)(?:['’]\w+)? |I think\b|"
+    r"I['’]m (?:confused|lost|stuck|back|done|ready|curious|wondering|sorry|sure|good|(?:happy|fine|ok|okay) with)\b|"
+    r"I (?:\w+ )?(?:like|love|prefer|hate) (?:the (?:\w+ )?(?:one|line|version|option|idea|draft|tone)|option \w)\b|"
+    r"(?:write|explain|make|give|need|show|help|summari[sz]e|translate|list|suggest|find|tell|compare|draft|fix|rewrite|"
+    r"shorten|create|generate|more|again)\b(?!.*\b(?:always|never|every time|from now on)\b)",
+    re.IGNORECASE,
+)
+_AT_WORK: Final = re.compile(
+    r"\b(?:branch|ports?|tests?|ci|errors?|debugger|functions?|cache|regex|containers?|servers?|rebase|commits?|merge|diffs?|"
+    r"stack ?trace|traceback|output|prints?|logs?|variables?|class(?:es)?|methods?|files?|scripts?|imports?|builds?|buttons?|"
+    r"endpoints?|quer(?:y|ies)|tables?|columns?|dicts?|arrays?|loops?|threads?|bugs?|timeouts?|whitespace|prs?|pull requests?|"
+    r"mock(?:s|ing)|checks?|dataclass|lists? of|json|yaml|configs?|pages?|components?|handlers?|routes?|schemas?|migrations?|"
+    r"linter|warnings?|typos?|messages?|modules?|dependenc(?:y|ies)|terminal|prompts?|headers?|modal|fields?|div|generators?|"
+    r"null|async|cookies?|snippet|line \d+|python|git|docker|npm|pip|sql|http|api|cpu|css|html|"
+    r"\w+\.(?:py|js|ts|go|rs|java|c|h|cpp|sh|md|txt|yml))\b",
+    re.IGNORECASE,
+)
+_AT_WORK_SHARE: Final = 0.3
+
+
+def is_at_work(said: Sequence[str]) -> bool:
+    """Whether messages are of a session in which somebody has a model work on programs."""
+    return sum(_AT_WORK.search(one) is not None for one in said) > _AT_WORK_SHARE * len(said)
+
+
+def is_of_the_moment(said: str) -> bool:
+    """Whether a message asks for something, or is understood only with what was said before it."""
+    return _OF_THE_MOMENT.match(said) is not None
+
+
+def as_sentences(said: str) -> list[tuple[int, str]]:
+    """Of one paragraph of a message: where each sentence begins in it, and what it says."""
+    marked = _BEGINS.sub(lambda found: found[0].upper(), said)
+    return [(start, _sentence(said[start:end])) for start, end in sentences(marked)]
+
+
+def _sentence(typed: str) -> str:
+    said = _OPENING.sub("", typed, count=1) if _OPENING.match(typed) else typed
+    if _GERMAN.search(said) is None:
+        for rule, meant in _WORDS:
+            said = rule.sub(meant, said)
+    said = _OWNER.sub(r"\1's", said)
+    lacking = next((subject for rule, subject in _LACKING if rule.match(said)), "")
+    if lacking:
+        said = f"{lacking}{said[:1].lower()}{said[1:]}"
+    said = _SHORT_HABE.sub("habe", said)
+    return f"{said[:1].upper()}{said[1:]}"
