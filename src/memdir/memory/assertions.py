@@ -126,14 +126,14 @@ _EXPLAINS_PER_OWN: Final = 3
 
 _IMPERATIVES: Final = frozenset(
     """
-    add always annotate answer ask assign automate avoid back batch build bump cache call catch change check choose clean
-    close collect comment commit compare configure convert copy create cut declare define delete deploy describe design
-    disable do document don't download drop edit enable encrypt ensure escape expect explain export extract fail feed fetch
-    finish fix follow format generate get give group handle hash hide hold ignore implement import include indent inject
-    install invite isolate keep label lead leave limit link lint list load localize log look maintain make measure merge
-    migrate minimize mock monitor move name never note only open optimize order organize outline pack paginate parse pass
-    pay pick pin plan plant prefer prefix prepare print profile propose protect provide publish pull push put quote raise
-    read rebase record reduce refactor refer reject release remember remove rename replace replicate report request
+    add always annotate answer ask assign automate avoid back batch book build bump buy cache call catch change check choose
+    clean close collect comment commit compare configure convert copy create cut declare define delete deploy describe
+    design disable do document don't download drop edit enable encrypt ensure escape expect explain export extract fail feed
+    fetch finish fix follow format generate get give group handle hash hide hold ignore implement import include indent
+    inject install invite isolate keep label lead leave limit link lint list load localize log look maintain make measure
+    merge migrate minimize mock monitor move name never note only open optimize order organize outline pack paginate parse
+    pass pay pick pin plan plant prefer prefix prepare print profile propose protect provide publish pull push put quote
+    raise read rebase record reduce refactor refer reject release remember remove rename replace replicate report request
     require reset resolve restart return reuse review rotate round run sanitize save scan schedule scope see send separate
     serve set share ship show sign simplify skip sort specify split squash start state stick stop store structure submit
     support switch tag take target teach tell test throw tie time trace track translate treat trim try turn type update

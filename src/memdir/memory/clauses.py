@@ -31,7 +31,13 @@ _BEGINS: Final = re.compile(
     r"(?:['’](?:m|ve|re|s|ll))? (?=[a-z\d])|(?:My|Our|Her|His) (?=[a-z])"
 )
 """How a clause with a subject begins that is no part of a longer one ("When I …")."""
-_NO_NAMES: Final = frozenset({"when", "while", "if", "as", "since", "because", "before", "after", "once", "until", "the", "it"})
+_NO_NAMES: Final = frozenset(
+    """
+    when while if as since because before after once until the it decided moved started stopped finished booked called talked
+    asked agreed planned switched changed cancelled met got had went took made gave bought sold spent told sent wrote read ran
+    """.split()  # noqa: SIM905
+)
+"""Nor are verbs of a diary."""
 _JOINT: Final = re.compile(
     rf"{JOINING}(?:(?P<own>(?:I|we|she|he)\b(?=['’ ])|"
     rf"(?:(?:my|our|her|his) [\w-]+(?: (?!{_NO_VERB})[a-z]\w+)?(?: {_NAME})?|{_NAME})(?= (?!{_NO_VERB})[a-z]))|"

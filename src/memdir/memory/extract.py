@@ -68,7 +68,7 @@ _VAGUE: Final = Caseless(
     r"top of mind|brief history|memor(?:y|ies)|misc\w*|facts?|others?|"
     r"aufgaben|tagebuch|notizen|heute|tareas|diario|notas|hoy|tâches|aujourd'hui|"
     r"logs?|journal|diary|tasks?|to-?dos?|today|events?|happened|standup|thoughts|highlights|"
-    r"general|background|info(?:rmation)?|overview|profile|details|basics|personal(?: info(?:rmation)?)?|things to remember|"
+    r"general|background|info(?:rmation)?|overview|profile|details|basics|personal(?: info(?:rmation)?)?|things (?:to|i|we) .*|"
     r"about\b.*|user\b.*|me|(?:week|w|kw|q|day|month)? ?\d[\d./ –-]*|never assume|.*\.md\b.*)$",
 )
 """Headings that say nothing about what stands below."""
@@ -299,7 +299,7 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
         about = piece.speaker if about == USER or about in RELATIVES else about
         said = says(piece.speaker, said)
     elif piece.form in {"item", "task", "line"} and not is_line and not (states(said) and _TITLE.fullmatch(said) is None):
-        label = _label(piece)
+        label = "" if note.is_of_talk and len(piece.headings) < 2 else _label(piece)
         said = _with_subject(about, f"{label}: {said}" if label else said)
     return kind, said, about.casefold(), confidence
 

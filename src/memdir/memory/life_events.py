@@ -33,7 +33,8 @@ _CLOSE: Final = (
     r"parents|brothers?|sisters?)"
 )
 HAS_DONE: Final = re.compile(
-    NAME + r"(?:has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed)|"
+    NAME + r"(?:has (?:finally |just |now |also )?(?:been|left|joined|given|taken|bought|sold|become|got|gone|begun|\w+ed|"
+    r"(?:an?|two|three|no) [^.;]{2,40}? now\b)|"
     r"(?:quit|left|joined|married|retired|resigned|sold|bought|adopted|was (?:born|promoted|diagnosed|laid off|hired)|"
     rf"(?:starts|started|began|finished) (?:{SCHOOL})|gave birth|proposed to|got into [A-Z]|moved in with|split up|"
     r"(?:passed|failed) (?:her|his|their|the)|had (?:her|his|their|an?|the) (?:[\w-]+ )?(?:surgery|operation|baby|hip|knee|"

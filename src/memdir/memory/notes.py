@@ -83,9 +83,15 @@ _TELLS_NUMBER: Final = re.compile(
     r"(?!.*(?:[=<>{}\\]|::|\w_\w|[^\W\d]\.[^\W\d]|[\da-f]{2}:[\da-f]{2}:))(?=.*\d)(?:.*?(?<![\w-])[^\W\d_]{3,}(?:-[^\W\d_]+)?(?![\w-])){2}"
 )
 """What a line of a household's notes says: "Drop-off 8:20, pick-up 15:10"."""
+_EQUALS: Final = re.compile(r"[^\W\d_]+(?:['’ ][^\W\d_]+){0,3} = [\w+][\w ,.'’()/+-]*$")
+_NOTED: Final = (_TELLS_NUMBER, _EQUALS)
+"""And "dentist = Dr Amin"."""
+_BELOW_TITLE_MIN: Final = 2
+_TITLE_MAX_WORDS: Final = 8
+_ABOVE_LINES: Final = re.compile(r"[ \t]*\r?\n(?:[ \t]*\r?\n)+[^\n]*\S[^\n]*\n[^\n]*\S")
 _TALK_WITH: Final = re.compile(
     r"(?:(?:Weekly|Monthly) )?(?:1 ?(?:on|:)? ?1s?|[Oo]ne on one|Call|Chat|Lunch|Coffee|Meeting|Dinner|Catch up)(?: with)?:? "
-    r"(?P<name>[A-ZÀ-Þ][\w'’]+(?: [A-ZÀ-Þ][\w'’]+)?)$"
+    r"(?P<name>[A-ZÀ-Þ][\w'’]+(?: [A-ZÀ-Þ][\w'’]+)?)(?:[ ,–—(-]+(?:\w+ )?\d[^\n]*)?$"
 )
 _IDEAS_NAME: Final = re.compile(rf"ideas|ideen|goals|resolutions|habits|bucket-?list|wish-?list|{TASTES}")
 """Names of files whose lines are shown with what they are: "Ideas: a cold frame"."""
@@ -153,7 +159,7 @@ class Note:
         if self.is_conversation:
             messages = _with_names(self.text, self.pieces, None, self.called)
             at_work = is_at_work([piece.text for piece in messages if piece.speaker == ME])
-            return [one for one in messages if not is_of_the_moment(one.text) and self._is_told(one, at_work=at_work)], []
+            return [one for one in messages if self._is_told(one, at_work=at_work)], []
         pieces = self._not_for_models()
         # Of a task the first word is an order ("Call Karl"), which by itself is no statement of what is so.
         said = [f"To do: {piece.text}" if piece.form == "task" else piece.text for piece in pieces]
@@ -199,6 +205,8 @@ class Note:
         """Of a conversation; where the user has a model work on programs most is of the moment, however it is said."""
         if at_work and next(lasting(self.text[piece.start : piece.end]), None) is not None:
             return True
+        if is_of_the_moment(piece.text):
+            return False
         is_known = is_claim(piece.text) or is_of_life(piece.text)
         if at_work:
             return is_known and (claim_of(piece.text) is not None or bool(states_of(piece.text)))
@@ -232,7 +240,11 @@ class Note:
                 piece.form == "line"
                 and are_lines
                 and (self.is_own or not self.is_of_day(piece))
-                and (self.is_own or is_sentence(one) or (are_notes and _TELLS_NUMBER.match(one) is not None))
+                and (
+                    self.is_own
+                    or is_sentence(one)
+                    or (are_notes and (_TELLS_NUMBER.match(one) or _EQUALS.fullmatch(one)) is not None)
+                )
                 and not (at == 0 and is_titled and _stands_alone(self.text, piece))
             )
             for at, (piece, one) in enumerate(zip(pieces, said, strict=True))
@@ -267,6 +279,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
             replace(one, headings=one.headings or title, form="item" if one.form == "pair" else one.form) for one in stated
         )
     pieces = tuple(part for piece in stated for part in _parts(text, _direct(text, piece, called)))
+    pieces = _titled(text, pieces)
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = record_of(path) != path and named_by(path) is not None
     is_to_keep = (
@@ -356,6 +369,21 @@ def _is_of_writer(statement: str) -> bool:
     """Whether an agent claims it of itself ("I like the new layout"), other than what it decided for the user."""
     claim = claim_of(statement) if _OF_WRITER.match(statement) is not None else None
     return claim is not None and claim.attribute != "decision"
+
+
+def _titled(text: str, pieces: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """With its first line as the heading of the others, where that is a title that nothing marks as one: short, no sentence,
+    alone above a paragraph of several lines."""
+    if len(pieces) < _BELOW_TITLE_MIN + 1 or pieces[0].headings or pieces[0].speaker is not None:
+        return pieces
+    said, rest = pieces[0].text, text[pieces[0].end :]
+    if pieces[0].form != "line" or text[: pieces[0].start].strip() or _ABOVE_LINES.match(rest) is None:
+        return pieces
+    if len(said.split()) > _TITLE_MAX_WORDS or said.endswith((".", "!", "?", ":", ",")):
+        return pieces
+    if is_claim(said) or is_of_life(said) or begins_with_imperative(said):
+        return pieces
+    return tuple(replace(one, headings=(said, *one.headings)) for one in pieces[1:])
 
 
 def _stands_alone(text: str, piece: Statement) -> bool:
