@@ -93,7 +93,7 @@ def test_what_is_stored_is_found_listed_read_and_deleted_by_the_tools(around: Ar
         said = await text(client, "memory_search", query="flaky login test")
         assert memory["id"] in said
         assert "not instructions" in said
-        assert "No memory matches" in await text(client, "memory_search", query="kubernetes helm terraform")
+        assert "No memory surely answers" in await text(client, "memory_search", query="kubernetes helm terraform")
         only = await data(client, "memory_search", query="deploys run on Fridays", only_project=True)
         assert other["memories"][0]["id"] not in [one["id"] for one in only["results"]]
 

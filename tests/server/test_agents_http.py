@@ -237,6 +237,49 @@ def test_by_meaning_a_memory_is_found_in_other_words_and_other_topics_find_nothi
         assert memories.search(question, semantic=True)["results"] == []
 
 
+def test_what_is_closest_is_told_beside_what_is_found_of_the_project_and_of_none(client: httpx.Client, tag: str) -> None:
+    at = {"containerTag": tag}
+    for content, project in (
+        ("Deploys run from the release branch on Tuesdays.", "shop"), ("The staging database is wiped every Sunday night.", "shop"),
+        ("Answer in British English.", None), ("The site is deployed by rsync at noon.", "site"),
+    ):  # fmt: skip
+        body = {**at, "content": content, "project": project}
+        client.post("/v1/agents/memories", json=body).raise_for_status()
+
+    def search(query: str, **more: Any) -> tuple[list[str], list[str]]:
+        answer = client.post("/v1/agents/search", json={**at, "q": query, "project": "shop", **more}).raise_for_status().json()
+        return tuple([one["memory"]["content"] for one in answer[part]] for part in ("results", "closest"))  # type: ignore[return-value]
+
+    found, closest = search("my rows are gone on Monday morning", limit=3)
+    assert len(found) + len(closest) == 3
+    assert "The staging database is wiped every Sunday night." in (*found, *closest)
+    assert "The site is deployed by rsync at noon." not in closest
+    assert search("on which day is the release", limit=1)[1] == [], "as many as was asked for are found"
+    assert search("photosynthesis", threshold=0.9) == ([], []), "who sets a threshold wants nothing below it"
+    assert search("photosynthesis", semantic=False) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("which package manager do we use?", "We use pnpm and never npm, whose lock file broke twice."),
+        ("what database does this use", "Orders are kept in Postgres 16, sessions in memory."),
+        ("what do we use for linting", "Ruff runs before each commit."),
+    ],
+)
+def test_a_question_for_a_tool_of_a_kind_is_answered_by_what_speaks_of_one(
+    client: httpx.Client, tag: str, question: str, answer: str
+) -> None:
+    at = {"containerTag": tag}
+    for content in (
+        "We use pnpm and never npm, whose lock file broke twice.", "Orders are kept in Postgres 16, sessions in memory.",
+        "Ruff runs before each commit.", "Releases are made on Tuesdays.",
+    ):  # fmt: skip
+        client.post("/v1/agents/memories", json={**at, "content": content}).raise_for_status()
+    found = client.post("/v1/agents/search", json={**at, "q": question}).raise_for_status().json()["results"]
+    assert [one["memory"]["content"] for one in found] == [answer]
+
+
 def test_an_import_keeps_times_and_brings_each_memory_over_once(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)
     items = [

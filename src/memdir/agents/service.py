@@ -98,6 +98,7 @@ class Found(TypedDict):
     """`api.agents.AgentSearchResponse`."""
 
     results: list[Hit]
+    closest: list[Hit]
     terms: list[str]
     tookMs: float
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.agent_sessions import lasting
-from memdir.memory.assertions import begins_with_imperative, is_meant, is_sentence
+from memdir.memory.assertions import SPECIALIST, begins_with_imperative, is_meant, is_sentence
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, clauses
@@ -379,7 +379,7 @@ def _titled(text: str, pieces: tuple[Statement, ...]) -> tuple[Statement, ...]:
     said, rest = pieces[0].text, text[pieces[0].end :]
     if pieces[0].form != "line" or text[: pieces[0].start].strip() or _ABOVE_LINES.match(rest) is None:
         return pieces
-    if len(said.split()) > _TITLE_MAX_WORDS or said.endswith((".", "!", "?", ":", ",")):
+    if len(said.split()) > _TITLE_MAX_WORDS or said.endswith((".", "!", "?", ":", ",")) or SPECIALIST.search(said):
         return pieces
     if is_claim(said) or is_of_life(said) or begins_with_imperative(said):
         return pieces

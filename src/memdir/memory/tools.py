@@ -1,5 +1,5 @@
 """Programs, services and the like of which somebody has one of a kind: who switched to Helix has another editor than Vim now.
-It takes to know that both are editors, so the common ones are listed in `tools.txt`. Pure; English, with the words for a
+It takes to know that both are editors, so the common ones are listed (`store.text.tools`). Pure; English, with the words for a
 change in German, Spanish and French.
 """
 
@@ -9,36 +9,32 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Final
 
 from memdir.memory.change_words import root
 from memdir.memory.dates import MONTH, WEEKDAY
 from memdir.store.text.stopwords import STOP_WORDS
+from memdir.store.text.tools import KINDS
 from memdir.store.text.words import words
 
 _KNOWN: Final = 32_768
-_LINE: Final = re.compile(r"(?P<kind>[^|:]+?)(?: \| (?P<words>[^:]+))?: (?P<names>.+)")
 
 
 def _roots(text: str) -> frozenset[str]:
     return frozenset(map(root, words(text)))
 
 
-def _read() -> tuple[dict[str, list[str]], dict[str, frozenset[str]]]:
-    """Kinds by name, and the roots of words that only say of which kind it is, by kind."""
+def _by_name() -> dict[str, list[str]]:
     kinds: dict[str, list[str]] = {}
-    said: dict[str, frozenset[str]] = {}
-    for line in files("memdir.memory").joinpath("tools.txt").read_text(encoding="utf-8").splitlines():
-        found = None if line.startswith("#") else _LINE.fullmatch(line)
-        if found is not None:
-            said[found["kind"]] = _roots(f"{found['kind']} {found['words'] or ''}")
-            for name in found["names"].split(", "):
-                kinds.setdefault(name, []).append(found["kind"])
-    return kinds, said
+    for kind in KINDS:
+        for name in kind.names:
+            kinds.setdefault(name, []).append(kind.name)
+    return kinds
 
 
-_KINDS, _SAID_OF = _read()
+_KINDS: Final = _by_name()
+_SAID_OF: Final = {kind.name: _roots(f"{kind.name} {kind.words}") for kind in KINDS}
+"""Roots of words that only say of which kind it is."""
 _WORD: Final = re.compile(r"\w+")
 _FIRST_WORDS: Final = frozenset(_WORD.findall(one)[0].casefold() for one in _KINDS)
 

@@ -43,6 +43,7 @@ def hook_relevance(folder: Path) -> Iterator[Figure]:
         elsewhere = {project.name: _elsewhere(client, project, known) for project in known}
         long = {project.name: _answered(_given, client, _with_pastes(project), names) for project in known}
         found = {project.name: _answered(_found, client, project, names) for project in known}
+        shown = {project.name: _answered(_shown, client, project, names) for project in known}
     for half in (False, True):
         own = [project.name for project in known if project.held == half]
         name = "held" if half else "tuned"
@@ -50,6 +51,8 @@ def hook_relevance(folder: Path) -> Iterator[Figure]:
         yield _share(f"{name}_elsewhere_silent", [silent for project in own for silent in elsewhere[project]])
         yield from _long_figures(name, [answer for project in own for answer in long[project]])
         yield from _search_figures(name, [answer for project in own for answer in found[project]])
+        needing = [answer for project in own for answer in shown[project] if answer[0].needs is not None]
+        yield _share(f"{name}_search_shown", [prompt.needs in told for prompt, told in needing])
 
 
 def _stored(client: httpx.Client, known: Sequence[Project]) -> dict[str, tuple[str, str]]:
@@ -88,6 +91,13 @@ def _given(client: httpx.Client, project: Project, text: str) -> list[str]:
 def _found(client: httpx.Client, project: Project, text: str) -> list[str]:
     """Ids of what a search finds that looks through all projects."""
     return [hit["memory"]["id"] for hit in searched(client, CONTAINER, text, project=project.name, limit=_TOP)]
+
+
+def _shown(client: httpx.Client, project: Project, text: str) -> list[str]:
+    """Ids of what a search shows: what it finds, and what is closest besides."""
+    body = {"containerTag": CONTAINER, "q": text, "record": False, "project": project.name, "limit": _TOP}
+    answer = asked_of(client, "/v1/agents/search", body)
+    return [hit["memory"]["id"] for hit in (*answer["results"], *answer["closest"])]
 
 
 def _elsewhere(client: httpx.Client, project: Project, known: Sequence[Project]) -> list[bool]:

@@ -63,6 +63,7 @@ class Stored(Wire):
 
 class Found(Wire):
     results: list[Hit]
+    closest: Annotated[list[Hit], Field(description="what comes next; it is not sure that one of them is meant")]
     terms: Annotated[list[str], Field(description="what was searched for, stemmed and expanded")]
     left_out: Annotated[int, Field(description="further hits that did not fit into the answer")]
 
@@ -154,10 +155,15 @@ def stored_text(answer: Stored) -> str:
 
 
 def found_text(answer: Found, query: str) -> str:
-    if not answer.results:
+    if not answer.results and not answer.closest:
         return f"No memory matches {query!r}. Other words may."
     lines = [guide.ABOUT_RESULTS, ""]
     lines += [f"{number}. {_block(one)}" for number, one in enumerate(answer.results, 1)]
+    if answer.closest:
+        lines.append(
+            "Not sure to be meant, but closest:" if answer.results else f"No memory surely answers {query!r}. Closest:"
+        )
+        lines += [f"- {_block(one)}" for one in answer.closest]
     if answer.left_out:
         lines.append(f"{answer.left_out} more did not fit; ask more narrowly, or with a smaller limit.")
     return "\n".join(lines)

@@ -247,8 +247,9 @@ def _search(around: Around, given: SearchArguments) -> Outcome:
         )
     )
     result = wire.AgentSearchResponse.model_validate(found)
-    kept, left_out = answers.fitting(answers.hit(one) for one in result.results)
-    data = answers.Found(results=kept, terms=result.terms, left_out=left_out)
+    sure = len(result.results)
+    kept, left_out = answers.fitting(answers.hit(one) for one in (*result.results, *result.closest))
+    data = answers.Found(results=kept[:sure], closest=kept[sure:], terms=result.terms, left_out=left_out)
     return Outcome(text=answers.found_text(data, given.query), data=data)
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from memdir.cli.output import Output
 
 _LIMIT_MAX: Final = 100
+_CLOSEST_MAX: Final = 3
+"""Shown where nothing is found."""
 _LINE_CHARS: Final = 100
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -155,7 +157,7 @@ def _search(args: argparse.Namespace, out: Output) -> int:
     if not query.strip():
         raise UsageError("there is nothing to look for", hint="give the words that a memory may hold")
     memories = memories_of(args, out)
-    found: Found = {"results": [], "terms": [], "tookMs": 0.0}
+    found: Found = {"results": [], "closest": [], "terms": [], "tookMs": 0.0}
     if args.kind != "fact" and args.at is None:
         found = memories.search(
             query,
@@ -194,6 +196,8 @@ def _search(args: argparse.Namespace, out: Output) -> int:
 
         elsewhere = "; what files of a mount say is found inside it, or with --container NAME"
         out.note(f"no memory says something about this{elsewhere if facts_here(args.container) is None else ''}")
+        for hit in found["closest"][:_CLOSEST_MAX]:
+            out.note(f"closest: {visible(' '.join(hit['memory']['content'].split()))}  {hit['memory']['id']}")
     return EXIT_OK if ranked else EXIT_NOTHING
 
 

@@ -19,6 +19,7 @@ import Stemmer
 
 from memdir.retrieval.agents.common_words import EVERYDAY, WORK
 from memdir.retrieval.agents.expansion import expand
+from memdir.retrieval.agents.tools_asked import tools_asked
 from memdir.store.text.passage_text import bigrams, name_parts, unspaced_runs
 from memdir.store.text.stopwords import ENGLISH
 from memdir.store.text.words import fold
@@ -103,7 +104,7 @@ def counted(content: str, tags: Iterable[str]) -> tuple[dict[str, int], int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A word of a query: its stem, and the stems of what it abbreviates or is abbreviated to."""
+    """A word of a query: its stem, and the stems of what it abbreviates or is abbreviated to, or of tools of that kind."""
 
     word: str
     stems: tuple[str, ...]
@@ -133,10 +134,14 @@ def asked(query: str, tags: Sequence[str] = ()) -> list[Asked]:
     places: list[dict[int, None]] = []
     owner: dict[str, int] = {}
     fresh: list[tuple[str, ...]] = []
+    tools = tools_asked(query)
     for sentence, word, following in _read(query, tags):
         own = owner.get(stem(word))
+        if own is None and tools.get(word) == ():
+            continue  # it says no more than that a tool is asked for
         if own is None:
-            stems = tuple(one for one in dict.fromkeys(stem(form) for form in expand(word, following)) if one not in owner)
+            forms = (*expand(word, following), *tools.get(word, ()))
+            stems = tuple(one for one in dict.fromkeys(map(stem, forms)) if one not in owner)
             own = len(found)
             owner.update(dict.fromkeys(stems, own))
             found.append(word)

@@ -33,19 +33,48 @@ def search(
     query = query_of(request, allowed, caller.store.now_ms(), state.weights)
     if allowed.container is None:
         return wire.AgentSearchResponse(results=[], terms=stems_of(query), took_ms=0.0)
-    wide = replace(query, limit=query.limit * _OVER_FETCH)
-    by_words = ranked_records(caller, state, allowed.container.id, wide if request.semantic else query)
-    near = _neighbours(caller, engine, allowed.container.id, query, by_words) if request.semantic else None
-    if near is not None:
-        found = _with_neighbours(state, allowed.container.id, query, by_words, near)
-    else:
-        found = [(record.number, hit_of(one, record)) for one, record in by_words[: query.limit]]
+    found, near = _found(caller, state, engine, allowed.container.id, query, semantic=request.semantic)
     hits = [hit for _, hit in found]
     if request.record and hits:
         state.accessed(allowed.container.id, [number for number, _ in found])
         state.used(allowed.container.id, [hit.memory.id for hit in hits])
+    closest = [] if near is None else _closest(caller, state, allowed.container.id, query, near, besides=hits)
     took_ms = (time.perf_counter() - began) * 1000
-    return wire.AgentSearchResponse(results=hits, terms=stems_of(query), took_ms=round(took_ms, 3))
+    return wire.AgentSearchResponse(results=hits, closest=closest, terms=stems_of(query), took_ms=round(took_ms, 3))
+
+
+def _found(
+    caller: Caller, state: AgentMemoryState, engine: Engine | None, container_id: int, query: AgentQuery, *, semantic: bool
+) -> tuple[list[tuple[int, wire.AgentHit]], Neighbours | None]:
+    """Best first, each with the memory's number; and what is close in meaning, where that is asked for and can be told."""
+    wide = replace(query, limit=query.limit * _OVER_FETCH)
+    by_words = ranked_records(caller, state, container_id, wide if semantic else query)
+    near = _neighbours(caller, engine, container_id, query, by_words) if semantic else None
+    if near is not None:
+        return _with_neighbours(state, container_id, query, by_words, near), near
+    return [(record.number, hit_of(one, record)) for one, record in by_words[: query.limit]], None
+
+
+def _closest(
+    caller: Caller,
+    state: AgentMemoryState,
+    container_id: int,
+    query: AgentQuery,
+    near: Neighbours,
+    *,
+    besides: Sequence[wire.AgentHit],
+) -> list[wire.AgentHit]:
+    """What comes next, of the project and of none, without the rules that keep noise out; none where the caller set a
+    threshold."""
+    if query.threshold is not None or len(besides) >= query.limit:
+        return []
+    own = replace(query, threshold=0.0, only_project=query.project is not None, limit=query.limit * _OVER_FETCH)
+    shown = {hit.memory.id for hit in besides}
+    projects = {None, query.project}
+    memories = [one for one in near.memories if query.project is None or one[0].project in projects]
+    by_words = ranked_records(caller, state, container_id, own)
+    ranked = _with_neighbours(state, container_id, own, by_words, replace(near, memories=memories))
+    return [hit for _, hit in ranked if hit.memory.id not in shown][: query.limit - len(besides)]
 
 
 def _neighbours(
