@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+
+import pytest
+
+from memdir.memory.dates import Journal
+from memdir.memory.extract import extract
+from memdir_bench.memory.judging import bytes_before
 from tests.memory.reading import facts, read
+
+_LINES = "Ich gehe jetzt dienstags zum Bouldern.\nJ'ai arrêté le café.\nHe dejado el café.\n"
+"""Of the same day."""
 
 
 def test_a_first_line_alone_above_lines_is_the_heading_that_nothing_marks_as_one() -> None:
@@ -36,3 +46,53 @@ def test_who_has_somebody_or_something_now_is_in_a_diary() -> None:
         "# 2026-11-03\n\nGrandpa has a carer now, Lucia. Ana has two dogs now. We had soup, then we walked along the river.\n"
     )
     assert {"Grandpa has a carer now, Lucia.", "Ana has two dogs now."} <= set(facts(said))
+
+
+@pytest.mark.parametrize(
+    ("day", "told"),
+    [
+        ("Heute mit Birgit Kaffee getrunken, sie zieht im Januar nach Freiburg.", ["Birgit zieht im Januar nach Freiburg."]),
+        ("Heute mit Frau Albers gesprochen, sie geht im Mai in Rente.", ["Frau Albers geht im Mai in Rente."]),
+        ("J'ai déjeuné avec Clémence, elle attend un bébé pour mars. Elle quitte Orange en janvier.",
+         ["Clémence attend un bébé pour mars.", "Clémence quitte Orange en janvier."]),
+        ("Hier vu Hugo, il a trouvé un travail à Lille.", ["Hugo a trouvé un travail à Lille."]),
+        ("Papa a été opéré de la hanche. Il rentre jeudi.", ["Papa a été opéré de la hanche.", "Papa rentre jeudi."]),
+        ("Comí con Marta, se muda a Vigo en enero.", ["Marta se muda a Vigo en enero."]),
+        ("Neue Chefin: Frau Albers, sehr nett.", ["Neue Chefin: Frau Albers, sehr nett."]),
+        ("La nueva vecina se llama doña Pilar.", ["La nueva vecina se llama doña Pilar."]),
+    ],
+)  # fmt: skip
+def test_in_other_languages_too_a_diary_tells_of_whom_one_met_and_what_is_new(day: str, told: list[str]) -> None:
+    assert set(told) <= set(facts(f"# 2026-09-14\n\n{day}\n{_LINES}"))
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["# 14.09.2026", "## Montag, 14. September 2026", "# 14 septembre 2026", "# lunes, 14 de septiembre de 2026", "14.09.2026",
+     "# Mon 14 Sep", "# 14. September", "# Mo, 14.09.", "## 14/09/2026", "# 14.09.26", "**14.09.2026**", "# Sept 14 2026"],
+)  # fmt: skip
+def test_the_days_of_a_diary_are_read_as_people_write_them(heading: str) -> None:
+    text = f"{heading}\n\nI got a new job at Tessera. It rained all day and we stayed at home.\n"
+    written_ms = 1_796_000_000_000  # 29 November 2026
+    (fact,) = extract(text, "/memory/diary.md", byte_at=bytes_before(text), written_ms=written_ms)
+    assert fact.said_ms is not None
+    assert datetime.fromtimestamp(fact.said_ms / 1000, UTC).date() == date(2026, 9, 14)
+
+
+@pytest.mark.parametrize("heading", ["## 2.10.21", "# Version 3 May", "## 1.2.", "# Chapter 12", "# 03/04/2026"])
+def test_what_may_be_no_day_is_none(heading: str) -> None:
+    assert Journal(f"{heading}\n\nWords.\n", date(2026, 11, 29)).day_at(len(heading) + 3) is None
+
+
+@pytest.mark.parametrize(
+    "day",
+    [
+        "Jonas hat bei Bosch angefangen, er ist froh darüber.", "Ich habe mit Tim und Eva gegessen, sie sind umgezogen.",
+        "La voiture est en panne. Elle doit aller au garage.", "Il pleut depuis trois jours. Il faut racheter des bottes.",
+        "El coche está roto. Tiene que ir al taller.", "Das Auto ist kaputt. Es muss in die Werkstatt.",
+    ],
+)  # fmt: skip
+def test_where_it_is_not_certain_who_is_meant_nobody_is(day: str) -> None:
+    said = facts(f"# 2026-09-14\n\n{day}\n{_LINES}")
+    assert all(one.rstrip(".") in f"{day} {_LINES}" for one in said)
+    assert len(said) > 1

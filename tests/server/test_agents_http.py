@@ -240,7 +240,8 @@ def test_by_meaning_a_memory_is_found_in_other_words_and_other_topics_find_nothi
 def test_what_is_closest_is_told_beside_what_is_found_of_the_project_and_of_none(client: httpx.Client, tag: str) -> None:
     at = {"containerTag": tag}
     for content, project in (
-        ("Deploys run from the release branch on Tuesdays.", "shop"), ("The staging database is wiped every Sunday night.", "shop"),
+        ("Deploys run from the release branch on Tuesdays.", "shop"),
+        ("The staging database is wiped every Sunday night.", "shop"),
         ("Answer in British English.", None), ("The site is deployed by rsync at noon.", "site"),
     ):  # fmt: skip
         body = {**at, "content": content, "project": project}

@@ -11,6 +11,7 @@ from memdir.memory.claims import is_bare, is_readable
 from memdir.memory.formers import formers_of
 from memdir.memory.personal import is_claim, is_of_life
 from memdir.memory.pronouns import MEETING, OCCASION, verb_of
+from memdir.memory.pronouns_other_languages import met_in
 from memdir.memory.relations import KIN
 
 CLAUSES_MAX: Final = 6
@@ -114,6 +115,10 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
         if len(said.split()) <= _MET_MAX_WORDS:  # that alone tells nothing
             return [(0, others[0][1], others[0][2]), *others[1:]]
         return [(0, end, said), *others]
+    other = met_in(sentence) if is_readable(sentence) else None
+    if other is not None:
+        end, begins, who = other
+        return [(0, end, f"{sentence[:end].rstrip(' ,')}."), (end, len(sentence), f"{who} {sentence[begins:]}")]
     if _INTRODUCES.match(sentence) is not None and is_readable(sentence) and len(own := _introduced(sentence)) > 1:
         return own
     for first, joint, lacking in _OTHER_LANGUAGES:

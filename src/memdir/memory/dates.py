@@ -26,27 +26,44 @@ _ANY_MONTH: Final = (
 )
 """In English, German, Spanish or French."""
 WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+_ANY_WEEKDAY: Final = (
+    r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun|montag|dienstag|mittwoch|donnerstag|freitag|"
+    r"samstag|sonnabend|sonntag|mo|di|mi|do|fr|sa|so|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|"
+    r"miércoles|jueves|viernes|sábado|domingo)[.,]{0,2} (?:(?:den|le|el|the) )?"
+)
 _IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
 _IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
 _LINE: Final = re.compile(
-    rf"^(?P<mark>#{{1,6}}[ \t]+)?[-*\t ]{{0,6}}(?:{WEEKDAY},? )?(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})"
-    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? {_MONTH} (?P<year>\d{{4}})"
-    rf"|{_MONTH.replace('month', 'month2')} (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?, (?P<year2>\d{{4}}))\b(?P<rest>[^\n]*)",
+    rf"^(?P<mark>#{{1,6}}[ \t]+)?[-*\t ]{{0,6}}(?:{_ANY_WEEKDAY})?(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})"
+    r"|(?P<digits>(?P<first>\d{1,2})(?P<stop>[./])(?P<second>\d{1,2})(?P=stop)(?P<short>\d{4}|\d{2}))"
+    r"|(?P<padded>\d\d\.\d\d\.)"
+    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º)?\.? {_MONTH}\.?(?:,? (?P<year>\d{{4}}))?"
+    rf"|{_MONTH.replace('month', 'month2')}\.? (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year2>\d{{4}}))?)"
+    r"(?![\w/]|[.-]\d)(?P<rest>[^\n]*)",
     re.MULTILINE,
 )
-"""A line that begins with a day."""
+"""A line that begins with a day, in English (`_in_english`)."""
+_NOTHING_ELSE: Final = re.compile(r"[ \t:–—*.,-]*$")
+_IN_OTHER_WORDS: Final = re.compile(
+    rf"(?:#{{1,6}}[ \t]+)?[-*\t ]{{0,6}}(?:{_ANY_WEEKDAY})?\d{{1,2}}(?:er|º|\.)? (?:de )?{_ANY_MONTH}", re.IGNORECASE
+)
+_PADDED: Final = re.compile(r"\d\d([./])\d\d\1\d\d")
+"""A short year stands in what is no number of a version."""
+_SOME_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 DATE: Final = re.compile(
     r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
     r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 )
 """A day within a statement."""
 DAY_PREFIX: Final = re.compile(
-    rf"(?:\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.? [A-Z][a-z]{{2,8}}|[A-Z][a-z]{{2,8}} \d{{1,2}}|{WEEKDAY})\s?[:–—-] "
+    r"(?:\d{1,2}\.\d{1,2}\.\d{4}|"
+    rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.? [A-Z][a-z]{{2,8}}|[A-Z][a-z]{{2,8}} \d{{1,2}}|{WEEKDAY})\s?[:–—-] "
 )
 """A day before a statement, with its year or without: "Nov 3: …"."""
 _HEADING_OR_DAY: Final = re.compile(
-    rf"^(?:(?P<mark>#{{1,6}})[ \t]|[-*\t ]{{0,6}}(?:{WEEKDAY},? )?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
+    rf"^(?:(?P<mark>#{{1,6}})[ \t]|[-*\t ]{{0,6}}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
 )
+_DAY_LINE_MAX_CHARS: Final = 200
 _BARE_LEVEL: Final = 7
 """Of a line that is nothing but a day: it dates what follows, up to the next heading."""
 _ISO: Final = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d{2})(?:-(?P<day>\d{2}))?\b")
@@ -147,7 +164,7 @@ def named_by(path: str) -> date | None:
     found = _IN_NAME.search(name) or _IN_FOLDERS.search(path)
     if found is not None:
         return _day(*map(int, found.groups()))
-    written = _LINE.match(name)
+    written = _day_in(name.rpartition(".")[0] or name)
     return None if written is None else _day_of_line(written)
 
 
@@ -183,21 +200,27 @@ def written_on(text: str, *, day_first: bool | None = None) -> date | None:
 class Journal:
     """The days of a text whose lines say some: what stands below a heading with a day, or on a line that begins with one."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, written: date | None = None) -> None:
+        """`written`: when the text was; a day without a year is the last one before, unless a heading above names a year."""
         self._starts: list[int] = []
         self._days: list[date | None] = []
         """Of what stands from a character on."""
         section: date | None = None
         level = 0
-        for line in _HEADING_OR_DAY.finditer(text):
-            found = _LINE.match(text, line.start(), line.end())
-            day = None if found is None else _day_of_line(found)
+        lines = [(line, _day_in(line[0][:_DAY_LINE_MAX_CHARS])) for line in _HEADING_OR_DAY.finditer(text)]
+        day_first = is_day_first(" ".join(found["digits"] for _, found in lines if found is not None and found["digits"]))
+        latest = written
+        for line, found in lines:
+            day = None if found is None else _day_of_line(found, day_first=day_first, latest=latest)
             depth = len(line["mark"] or "") or _BARE_LEVEL
+            year = _SOME_YEAR.search(line[0]) if line["mark"] else None
+            if day is None and year is not None and 1 <= int(year[0]) < date.max.year:
+                latest = date(int(year[0]), 12, 31)
             if line["mark"]:
                 if day is not None or depth <= level:
                     section, level = day, depth
                 self._put(line.start(), section)
-            elif day is not None and found is not None and not found["rest"].strip(" \t:–—*.,-"):
+            elif day is not None and found is not None and _NOTHING_ELSE.match(found["rest"]) is not None:
                 section, level = day, depth
                 self._put(line.start(), section)
             elif day is not None:
@@ -375,11 +398,30 @@ def _by_year(text: str, said: date) -> date | None:
     return None if found is None else _day(int(found["year"]), 1, 1)
 
 
-def _day_of_line(found: re.Match[str]) -> date | None:
+def _day_in(line: str) -> re.Match[str] | None:
+    """With which a line begins."""
+    return _LINE.match(_in_english(line) if _IN_OTHER_WORDS.match(line) else line)
+
+
+def _day_of_line(found: re.Match[str], *, day_first: bool | None = None, latest: date | None = None) -> date | None:
+    """Of `_LINE`. Without a year it is one of a heading that says nothing else, the last one up to `latest`."""
     if found["iso"]:
         return parsed(found["iso"])
-    month = _MONTHS.index((found["month"] or found["month2"])[:3].casefold()) + 1
-    return _day(int(found["year"] or found["year2"]), month, int(found["day"] or found["day2"]))
+    if found["digits"]:
+        if len(found["short"]) == 2 and _PADDED.fullmatch(found["digits"]) is None:
+            return None
+        return written_on(found["digits"], day_first=day_first)
+    if found["padded"]:
+        day, month = map(int, found["padded"].split(".")[:2])
+        year = None
+    else:
+        month = _MONTHS.index((found["month"] or found["month2"])[:3].casefold()) + 1
+        year, day = found["year"] or found["year2"], int(found["day"] or found["day2"])
+    if year is not None:
+        return _day(int(year), month, day)
+    if latest is None or not found["mark"] or _NOTHING_ELSE.match(found["rest"]) is None:
+        return None
+    return next((one for back in range(5) if (one := _day(latest.year - back, month, day)) is not None and one <= latest), None)
 
 
 def _day(year: int, month: int, day: int) -> date | None:

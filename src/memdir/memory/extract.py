@@ -116,7 +116,7 @@ def extract(
     """
     if _is_untrusted(text) or is_reference(text, path) or is_export_of_cards(text, path):
         return ()
-    note = note_of(text[:_LOOK_MAX_CHARS], path, called)
+    note = note_of(text[:_LOOK_MAX_CHARS], path, called, None if written_ms is None else day_of(written_ms))
     of_document = _said_on(text, path, written_ms, is_first_writing=is_first_writing)
     found: list[MemoryCandidate] = []
     seen: set[str] = set()

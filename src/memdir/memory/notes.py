@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import chain, compress
 from typing import Final
 
@@ -251,8 +252,9 @@ class Note:
         ]
 
 
-def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
-    """Of a document; `path` is empty for one that lies in no place. `called`: names of the user, in lower case."""
+def note_of(text: str, path: str, called: frozenset[str] = frozenset(), written: date | None = None) -> Note:
+    """Of a document; `path` is empty for one that lies in no place. `called`: names of the user, in lower case. `written`: when
+    it was."""
     subject = subject_of(path)
     is_remembered = claude_code_type(text) is not None
     subject = USER if is_remembered or subject.casefold() in called else subject
@@ -261,7 +263,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset()) -> Note:
     if from_assistant:
         text = as_list(text)
     is_cv = is_resume(path)
-    journal = Journal("" if is_cv else text)
+    journal = Journal("" if is_cv else text, written)
     stated: Iterable[Statement] = statements(text, suffix=path.rpartition(".")[2].lower(), called=called)
     if from_assistant or is_cv:
         stated = map(_remembered, stated) if from_assistant else with_entries(text, stated)

@@ -58,15 +58,42 @@ ABOUT_SPEAKER: Final = re.compile(
     r"|(?:私|僕|俺)(?:は|の)|我(?:是|喜欢|住|在|叫|的|不|有)|(?:나는|저는|제 )"
 )
 """What somebody says of themselves; a few forms of Portuguese, Italian, Dutch, Russian, Japanese, Chinese and Korean, too."""
+_KIN: Final = (
+    r"Mann|Frau|Sohn|Tochter|Mutter|Vater|Bruder|Schwester|Freundin|Freund|Kinder|Eltern|mari|femme|fils|fille|mère|père|frère|"
+    r"sœur|copine|copain|enfants|parents|marido|mujer|hij[oa]s?|madre|padre|herman[oa]|novi[oa]|padres"
+)
+_OF_ONES_KIN: Final = (
+    rf"(?:[A-ZÄÖÜ][a-zß-ÿ]+(?:s|’) (?:{_KIN}) (?:ist|hat|sind|haben|arbeitet|wohnt|studiert|zieht|kommt)|"
+    rf"(?:Le|La|Les|L’|El|Los|Las) ?(?:{_KIN}) de [\w’' -]{{2,30}}? (?:est|a|ont|sont|travaille|habite|attend|está|es|ha|tiene|"
+    r"trabaja|vive|viven|tienen|están|son))\b"
+)
+_FAMILY: Final = (
+    r"(?:(?:Oma|Opa|Mama|Papa|Mutti|Vati|[Mm]eine? (?:Mutter|Vater|Schwester|Bruder|Frau|Mann|Tochter|Sohn)) "
+    r"(?:ist (?:\w+ ){0,3}(?:gestürzt|gestorben|krank|operiert|ausgezogen|eingezogen|umgezogen|im Krankenhaus|im Heim|"
+    r"wieder zu Hause)|hat sich|"
+    r"wurde (?:\w+ ){0,3}operiert|hat (?:\w+ ){0,5}(?:gekündigt|geheiratet|verkauft|gekauft|bekommen))"
+    r"|A (?:papá|mamá|mi \w+) l[oae] (?:operaron|ingresaron|despidieron|han \w+))\b"
+)
+_NEW: Final = (
+    r"(?:Neue[rs]?|Nouve(?:au|lle)|Nuev[oa]) (?:Chefin?|(?:(?:Haus|Zahn)?[Aa]rzt|(?:Zahn)?[Ää]rztin)|Wohnung|Adresse|"
+    r"(?:Handy)?[Nn]ummer|Auto|Rad|Laptop|Vermieter(?:in)?|Nachbar(?:in)?|Job|Stelle|chef(?:fe)?|médecin|dentiste|adresse|"
+    r"numéro|voiture|voisine?|jef[ea]|médic[oa]|dentista|dirección|número|coche|vecin[oa])(?: ist| est| es)?:? \w"
+    r"|(?:La nueva|El nuevo|La nouvelle|Le nouveau|Notre nouve(?:au|lle)|Nuestr[oa] nuev[oa]) \w+ (?:se llama|s['’]appelle|es|"
+    r"est)\b"
+)
 OF_SOMEBODY: Final = re.compile(
-    rf"^(?P<name>{NAME}) "
+    rf"^(?:(?P<name>{NAME}) "
     r"(?:(?:geht (?:\w+ ){0,3}in (?:Elternzeit|Mutterschutz|Rente|Pension|Karenz)|"
     r"leitet|studiert|arbeitet|wohnt|lebt|zieht|heiratet|kommt aus|ist (?:\w+ ){0,4}(?:gestorben|geboren|gezogen|"
     r"schwanger|krank|im Krankenhaus|im Heim)|hat (?:\w+ ){0,5}(?:verlassen|gekündigt|geheiratet|angefangen|aufgehört))"
     r"|(?:ya no |ya |ahora |no )?(?:vive|trabaja|estudia|tiene|soporta|se jubila|se casa|se muda|viene de|ha (?:terminado|"
-    r"dejado|empezado|muerto|nacido))"
-    r"|(?:vit|habite|travaille|étudie|écrit|vend|rentre|déménage|se marie|marche|a (?:quitté|déménagé|commencé|arrêté|"
-    r"accepté|eu|été)|est (?:mort|morte|né|née|enceinte|parti|partie)))\b"
+    r"dejado|empezado|encontrado|muerto|nacido))"
+    r"|(?:vit|habite|travaille|étudie|écrit|vend|rentre|déménage|se marie|marche|quitte|attend un(?:e fille| bébé| garçon)|"
+    r"a (?:quitté|déménagé|commencé|arrêté|trouvé un|accepté|eu|été)|est (?:mort|morte|né|née|enceinte|parti|partie)))\b"
+    rf"|{_OF_ONES_KIN}|{_FAMILY}|{_NEW}"
+    r"|On (?:a|va) (?:signé|acheté|vendu|adopté|déménagé|emménagé|acheter|déménager|vendre|se marier)\b"
+    r"|Je me suis (?:inscrite?|mariée?|fiancée?|installée?|mise? à|séparée?)\b"
+    r"|¡(?:Hemos|Nos hemos|He) \w+|Desde [\w ]{2,20} (?:trabajo|voy|vivo|estudio)\b)"
 )
 """Somebody, by name, and what only a person does."""
 

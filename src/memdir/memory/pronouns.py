@@ -8,6 +8,7 @@ from typing import Final
 
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.occupations import A_PROFESSION
+from memdir.memory.pronouns_other_languages import begins_with_pronoun, named_in, with_name
 from memdir.memory.relations import FEMALE, KIN, MALE, PEOPLE
 
 _PRONOUN: Final = re.compile(r"^(?:(?P<who>[Ss]he|[Hh]e)(?P<short>['’]s)?|(?P<own>[Hh]er|[Hh]is)) (?=[a-z])")
@@ -58,6 +59,11 @@ def resolved(statements: Sequence[str], *, goes_on: Sequence[bool], about: str |
         if not follows:
             name = pronoun = before = None
         found = _PRONOUN.match(statement)
+        if found is None and last is not None and begins_with_pronoun(statement):
+            name = (None if before is None else named_in(before)) or name
+            before = None
+            said.append(statement if name is None else with_name(statement, name))
+            continue
         if found is None:
             met = None if before is None else _MET.match(before)
             whose = name if met is None else met["name"]
