@@ -96,3 +96,22 @@ def test_where_it_is_not_certain_who_is_meant_nobody_is(day: str) -> None:
     said = facts(f"# 2026-09-14\n\n{day}\n{_LINES}")
     assert all(one.rstrip(".") in f"{day} {_LINES}" for one in said)
     assert len(said) > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("\tDate:\tSeptember 14, 2026 at 10:03:22 AM GMT+2\n\tWeather:\t17°C\n\tLocation:\tMainz, Germany\n\nSold the bike.\n",
+         "Journal.txt"),
+        ("[2026-09-14 10:03] Sold the bike. It rained.\n", "jrnl.txt"),
+        ("* 2026\n** 2026-09 September\n*** 2026-09-14 Monday\nSold the bike.\n", "journal.org"),
+        ("== 14 September 2026 ==\nSold the bike.\n", "diary.txt"),
+        ("14 Sep 2026, 10:03\nSold the bike.\n", "diary.txt"),
+        ("Monday 14th September\nSold the bike.\n", "diary.txt"),
+    ],
+)  # fmt: skip
+def test_the_diaries_of_programs_have_their_days_and_what_they_put_above_an_entry_is_no_fact(text: str, path: str) -> None:
+    (fact,) = extract(text, f"/memory/{path}", byte_at=bytes_before(text), written_ms=1_796_000_000_000)
+    assert fact.text == "Sold the bike."
+    assert fact.said_ms is not None
+    assert datetime.fromtimestamp(fact.said_ms / 1000, UTC).date() == date(2026, 9, 14)

@@ -4,15 +4,19 @@ Tessera". English. Pure."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from memdir.memory.claims import is_bare, is_readable
 from memdir.memory.formers import formers_of
+from memdir.memory.informal import as_sentences
+from memdir.memory.markup import source_at
 from memdir.memory.personal import is_claim, is_of_life
 from memdir.memory.pronouns import MEETING, OCCASION, verb_of
 from memdir.memory.pronouns_other_languages import met_in
 from memdir.memory.relations import KIN
+from memdir.memory.statements import SENTENCES, Statement
 
 CLAUSES_MAX: Final = 6
 JOINING: Final = r"(?P<mark>;| [–—]| --?|,)?\s(?P<word>(?:and|but|while|whereas)\s)?"
@@ -206,3 +210,31 @@ def _told(clause: str, subject: str) -> str:
 
 def _says(clause: str) -> bool:
     return is_claim(clause) or is_of_life(clause) or _OF_SOMEBODY.match(clause) is not None
+
+
+def parts_of(text: str, piece: Statement) -> list[Statement]:
+    """What a statement says, one fact each; of a message as it is meant, each with the place of its sentence."""
+    if piece.speaker is None or piece.form == "pair":
+        return _clauses(text, piece)
+    typed = as_sentences(piece.text)
+    source = text[piece.start : piece.end]
+    starts = [piece.start + source_at(source, piece.text, start) for start, _ in typed]
+    return [
+        replace(piece, start=start, end=end, text=clause)
+        for (_, said), start, end in zip(typed, starts, [*starts[1:], piece.end], strict=True)
+        for _, _, clause in (clauses(said) if piece.form in {"item", *SENTENCES} else [(0, 0, said)])
+    ]
+
+
+def _clauses(text: str, piece: Statement) -> list[Statement]:
+    """What a sentence says, one fact each."""
+    found = clauses(piece.text) if piece.form in {"item", *SENTENCES} else []
+    if len(found) < 2:
+        return [replace(piece, text=said) for _, _, said in found] or [piece]
+    source = text[piece.start : piece.end]
+    places = [piece.start + source_at(source, piece.text, start) for start, _, _ in found[1:]]
+    ends = [piece.start + source_at(source, piece.text, end) for _, end, _ in found[:-1]]
+    return [
+        replace(piece, start=start, end=end, text=said)
+        for start, end, (_, _, said) in zip([piece.start, *places], [*ends, piece.end], found, strict=True)
+    ]

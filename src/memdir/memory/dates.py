@@ -33,8 +33,9 @@ _ANY_WEEKDAY: Final = (
 )
 _IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
 _IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
+_BEFORE_DAY: Final = r"(?:[-*\t ]{0,6}(?:={1,6} ?|(?i:date|datum|fecha):[ \t]+)?|[\[<])"
 _LINE: Final = re.compile(
-    rf"^(?P<mark>#{{1,6}}[ \t]+)?[-*\t ]{{0,6}}(?:{_ANY_WEEKDAY})?(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})"
+    rf"^(?P<mark>#{{1,6}}[ \t]+)?{_BEFORE_DAY}(?P<weekday>{_ANY_WEEKDAY})?(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})"
     r"|(?P<digits>(?P<first>\d{1,2})(?P<stop>[./])(?P<second>\d{1,2})(?P=stop)(?P<short>\d{4}|\d{2}))"
     r"|(?P<padded>\d\d\.\d\d\.)"
     rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º)?\.? {_MONTH}\.?(?:,? (?P<year>\d{{4}}))?"
@@ -43,9 +44,13 @@ _LINE: Final = re.compile(
     re.MULTILINE,
 )
 """A line that begins with a day, in English (`_in_english`)."""
-_NOTHING_ELSE: Final = re.compile(r"[ \t:–—*.,-]*$")
+_NOTHING_ELSE: Final = re.compile(
+    rf"[ \t:–—*.,-]*(?:{_ANY_WEEKDAY.replace(' (?:', '(?: |$)(?:')})?(?:(?:at|um|à|a las)? ?\d{{1,2}}[:.]\d{{2}}"
+    r"(?:[:.]\d{2})?(?: ?[AaPp]\.?[Mm]\.?)?(?: ?(?:GMT|UTC|CES?T)?[+-]?\d{0,4})?)?[ \t:–—*.,=\]>)-]*$"
+)
+"""But a weekday and a time."""
 _IN_OTHER_WORDS: Final = re.compile(
-    rf"(?:#{{1,6}}[ \t]+)?[-*\t ]{{0,6}}(?:{_ANY_WEEKDAY})?\d{{1,2}}(?:er|º|\.)? (?:de )?{_ANY_MONTH}", re.IGNORECASE
+    rf"(?:#{{1,6}}[ \t]+)?{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?\d{{1,2}}(?:er|º|\.)? (?:de )?{_ANY_MONTH}", re.IGNORECASE
 )
 _PADDED: Final = re.compile(r"\d\d([./])\d\d\1\d\d")
 """A short year stands in what is no number of a version."""
@@ -61,7 +66,7 @@ DAY_PREFIX: Final = re.compile(
 )
 """A day before a statement, with its year or without: "Nov 3: …"."""
 _HEADING_OR_DAY: Final = re.compile(
-    rf"^(?:(?P<mark>#{{1,6}})[ \t]|[-*\t ]{{0,6}}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
+    rf"^(?:(?P<mark>#{{1,6}})[ \t]|{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
 )
 _DAY_LINE_MAX_CHARS: Final = 200
 _BARE_LEVEL: Final = 7
@@ -398,6 +403,12 @@ def _by_year(text: str, said: date) -> date | None:
     return None if found is None else _day(int(found["year"]), 1, 1)
 
 
+def is_day(text: str) -> bool:
+    """Whether it is a day and nothing else, as of a heading."""
+    found = _day_in(text)
+    return found is not None and _NOTHING_ELSE.match(found["rest"]) is not None
+
+
 def _day_in(line: str) -> re.Match[str] | None:
     """With which a line begins."""
     return _LINE.match(_in_english(line) if _IN_OTHER_WORDS.match(line) else line)
@@ -419,7 +430,8 @@ def _day_of_line(found: re.Match[str], *, day_first: bool | None = None, latest:
         year, day = found["year"] or found["year2"], int(found["day"] or found["day2"])
     if year is not None:
         return _day(int(year), month, day)
-    if latest is None or not found["mark"] or _NOTHING_ELSE.match(found["rest"]) is None:
+    is_heading = found["mark"] or found["weekday"] or not found["padded"]
+    if latest is None or not is_heading or _NOTHING_ELSE.match(found["rest"]) is None:
         return None
     return next((one for back in range(5) if (one := _day(latest.year - back, month, day)) is not None and one <= latest), None)
 

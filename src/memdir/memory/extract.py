@@ -14,7 +14,7 @@ from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
 from memdir.memory.aspects import MINE, NEW
 from memdir.memory.claims import USER, claim_of, is_bare, says
-from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, named_by, parsed, since, written_on
+from memdir.memory.dates import DATE, WEEKDAY, day_of, is_day, ms_of, named_by, parsed, since, written_on
 from memdir.memory.endings import endings_of, may_end, word_topics
 from memdir.memory.file_names import holds_records
 from memdir.memory.formers import formers_of, short_names
@@ -314,4 +314,4 @@ def _with_subject(subject: str, said: str) -> str:
 def _label(piece: Statement) -> str:
     """What an item is an item of, where its own words do not tell."""
     heading = piece.headings[-1] if piece.headings else ""
-    return "" if len(heading) > _LABEL_MAX_CHARS or _VAGUE.search(heading) else heading
+    return "" if len(heading) > _LABEL_MAX_CHARS or _VAGUE.search(heading) or is_day(heading) else heading

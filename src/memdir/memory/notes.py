@@ -16,7 +16,7 @@ from memdir.memory.agent_sessions import lasting
 from memdir.memory.assertions import SPECIALIST, begins_with_imperative, is_meant, is_sentence
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
-from memdir.memory.clauses import JOINING, clauses
+from memdir.memory.clauses import JOINING, parts_of
 from memdir.memory.dates import DAY_PREFIX, Journal, named_by, parsed
 from memdir.memory.endings import may_end
 from memdir.memory.file_names import (
@@ -34,8 +34,8 @@ from memdir.memory.file_names import (
     title_of,
 )
 from memdir.memory.guard import is_for_model, is_overriding
-from memdir.memory.informal import as_sentences, is_at_work, is_of_the_moment
-from memdir.memory.markup import source_at
+from memdir.memory.informal import is_at_work, is_of_the_moment
+from memdir.memory.markup import as_markdown, source_at
 from memdir.memory.own_name import as_user, told_by_name
 from memdir.memory.people_tables import is_of_cards
 from memdir.memory.personal import (
@@ -76,6 +76,8 @@ _OF_WRITER: Final = re.compile(r"(?:I|My)\b")
 _BETWEEN: Final = re.compile(rf"(?:{JOINING})?\s*|\n[ \t]*[-*+] ")
 _YOU_MUST: Final = re.compile(r"(?:^|(?<=[:,] ))YOU MUST\b")
 """So people stress rules in what they write for their agents."""
+_KEYS_OF_ENTRY: Final = frozenset({"date", "datum", "fecha", "time", "weather", "location", "place", "mood", "tags", "starred"})
+"""What programs for diaries put above an entry."""
 _NOTED_ON: Final = re.compile(r"[\[(](?P<day>\d{4}-\d\d-\d\d)[\])][:.]?\s+(?=\S)")
 """`- [2026-09-14] User wants money as integers`."""
 _LINE_MAX_WORDS: Final = 40
@@ -263,8 +265,9 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset(), written:
     if from_assistant:
         text = as_list(text)
     is_cv = is_resume(path)
-    journal = Journal("" if is_cv else text, written)
-    stated: Iterable[Statement] = statements(text, suffix=path.rpartition(".")[2].lower(), called=called)
+    suffix = path.rpartition(".")[2].lower()
+    journal = Journal("" if is_cv else as_markdown(text, is_org=suffix == "org"), written)
+    stated: Iterable[Statement] = statements(text, suffix=suffix, called=called)
     if from_assistant or is_cv:
         stated = map(_remembered, stated) if from_assistant else with_entries(text, stated)
     if stem in BIOGRAPHY_STEMS:
@@ -280,7 +283,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset(), written:
         stated = (
             replace(one, headings=one.headings or title, form="item" if one.form == "pair" else one.form) for one in stated
         )
-    pieces = tuple(part for piece in stated for part in _parts(text, _direct(text, piece, called)))
+    pieces = tuple(part for piece in stated for part in parts_of(text, _direct(text, piece, called)))
     pieces = _titled(text, pieces)
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = record_of(path) != path and named_by(path) is not None
@@ -305,6 +308,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset(), written:
     partner = _talked_with(path, pieces)
     if is_remembered:  # the rest is how the file is found, and of other texts the reason
         pieces = tuple(one for one in pieces if one.form != "front" and one.key.casefold() != "why")
+    pieces = tuple(one for one in pieces if one.key.casefold() not in _KEYS_OF_ENTRY or journal.day_at(one.start) is None)
     if not is_record:  # of a page it says whether it is published
         pieces = tuple(one for one in pieces if one.form != "front" or one.key.casefold() != "status")
     return Note(
@@ -417,31 +421,3 @@ def _direct(text: str, piece: Statement, called: frozenset[str]) -> Statement:
     start, said, is_of_user = reported
     start = source_at(text[piece.start : piece.end], piece.text, start)
     return replace(piece, start=piece.start + start, text=said, concerns_user=is_of_user, is_report=is_of_user)
-
-
-def _parts(text: str, piece: Statement) -> list[Statement]:
-    """What a statement says, one fact each; of a message as it is meant, each with the place of its sentence."""
-    if piece.speaker is None or piece.form == "pair":
-        return _clauses(text, piece)
-    typed = as_sentences(piece.text)
-    source = text[piece.start : piece.end]
-    starts = [piece.start + source_at(source, piece.text, start) for start, _ in typed]
-    return [
-        replace(piece, start=start, end=end, text=clause)
-        for (_, said), start, end in zip(typed, starts, [*starts[1:], piece.end], strict=True)
-        for _, _, clause in (clauses(said) if piece.form in {"item", *SENTENCES} else [(0, 0, said)])
-    ]
-
-
-def _clauses(text: str, piece: Statement) -> list[Statement]:
-    """What a sentence says, one fact each."""
-    found = clauses(piece.text) if piece.form in {"item", *SENTENCES} else []
-    if len(found) < 2:
-        return [replace(piece, text=said) for _, _, said in found] or [piece]
-    source = text[piece.start : piece.end]
-    places = [piece.start + source_at(source, piece.text, start) for start, _, _ in found[1:]]
-    ends = [piece.start + source_at(source, piece.text, end) for _, end, _ in found[:-1]]
-    return [
-        replace(piece, start=start, end=end, text=said)
-        for start, end, (_, _, said) in zip([piece.start, *places], [*ends, piece.end], found, strict=True)
-    ]

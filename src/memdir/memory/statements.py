@@ -44,13 +44,14 @@ _CALLOUT: Final = re.compile(
 """A box with words of one's own, which is written like a quotation."""
 SENTENCES: Final = frozenset({"sentence", "line"})
 """Forms of statements that are sentences."""
-_MARK: Final = re.compile(r"^\[(?:\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?: ?[AaPp][Mm])?|[a-z][a-z_-]{2,23})\]\s+(?=[^\W\d_])")
+_MARK: Final = re.compile(
+    r"^\[(?:(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?: ?[AaPp][Mm])?|[a-z][a-z_-]{2,23})\]\s+(?=[^\W\d_])"
+)
 """When an entry of a log was made; of an item its category, as Basic Memory writes (`- [preference] Likes tea #drinks`)."""
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 _LINK_ONLY: Final = re.compile(r"\s*(?:!?\[\[[^\[\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|(?:#[^\W\d][\w/-]*\s*)+)\s*")
 """One that leads to another text, or tags: it says nothing."""
-_TABLE_HEAD_ROWS: Final = 2
-"""The names of the columns, and the rule below."""
+_TABLE_HEAD_ROWS: Final = 2  # the names of the columns, and the rule below
 _COLUMNS_MAX: Final = 6
 _ROW: Final = re.compile(r"\s*\|(?P<key>[^|\n]+)\|(?P<values>[^|\n]+(?:\|[^|\n]*){0,4}?)\|?\s*$")
 _KEY_VALUE: Final = re.compile(r"(?P<key>[^\W\d_][\w '’/&.-]{0,39}?)(?: \([^()]{1,40}\))?(?:\s*:\s+|\s*：\s*)(?P<value>\S.*)$")
