@@ -115,3 +115,15 @@ def test_the_diaries_of_programs_have_their_days_and_what_they_put_above_an_entr
     assert fact.text == "Sold the bike."
     assert fact.said_ms is not None
     assert datetime.fromtimestamp(fact.said_ms / 1000, UTC).date() == date(2026, 9, 14)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    ["Wir ziehen im Januar nach Graz.", "Clémence quitte Orange en janvier.", "Nos mudamos a Vigo en enero.",
+     "Birgit zieht am 3. Dezember nach Wien."],
+)  # fmt: skip
+def test_what_is_to_come_in_other_languages_is_not_of_a_month_before(plan: str) -> None:
+    text = f"# 14.09.2026\n\n{plan}\n{_LINES}"
+    (fact,) = (one for one in extract(text, "/memory/diary.md", byte_at=bytes_before(text)) if one.text == plan)
+    assert fact.valid_from_ms is not None
+    assert datetime.fromtimestamp(fact.valid_from_ms / 1000, UTC).date() >= date(2026, 9, 14)

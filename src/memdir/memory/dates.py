@@ -69,8 +69,7 @@ _HEADING_OR_DAY: Final = re.compile(
     rf"^(?:(?P<mark>#{{1,6}})[ \t]|{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
 )
 _DAY_LINE_MAX_CHARS: Final = 200
-_BARE_LEVEL: Final = 7
-"""Of a line that is nothing but a day: it dates what follows, up to the next heading."""
+_BARE_LEVEL: Final = 7  # of a line that is nothing but a day: it dates what follows, up to the next heading
 _ISO: Final = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d{2})(?:-(?P<day>\d{2}))?\b")
 _NAMED: Final = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? (?P<year>\d{{4}}))?"
@@ -128,6 +127,15 @@ _PLANNED: Final = (
     re.compile(
         rf"^(?:(?:from|as of|starting|ab|desde|a partir de|dès|à partir d[eu']) ?(?:{_ANY_MONTH}|next|\d)|"
         rf"next (?:week|month|year|quarter|term|semester|sprint|season)\b)(?!.*{_PAST})",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"^(?=.*\b(?:zieh(?:e|t|en)|fäng(?:t|e)|fange|beginn(?:e|t)|wechs(?:le|elt)|heirat(?:e|et|en)|geh(?:e|t) in|"
+        r"verl(?:asse|ässt)|start(?:e|et)|quitte|déménage|déménageons|commence|se marie|part|me mudo|se muda|nos mudamos|"
+        r"empiez[oa]|se casan?|deja|dejo)\b)"
+        r"(?=.*\b(?:im|am|ab|nächste[nrsm]?|en|au mois de|le|el)(?: \d{1,2}(?:\.|er)?)?(?: de)? "
+        rf"{_ANY_MONTH}\b)(?!.*{_PAST})(?!.*\b(?:seit|depuis|desde|jedes|chaque|cada|immer|h[ae]|hemos|han|"
+        r"habe|hat|haben|j['’]ai|avons|ont)\b)",
         re.IGNORECASE,
     ),
 )
@@ -208,8 +216,7 @@ class Journal:
     def __init__(self, text: str, written: date | None = None) -> None:
         """`written`: when the text was; a day without a year is the last one before, unless a heading above names a year."""
         self._starts: list[int] = []
-        self._days: list[date | None] = []
-        """Of what stands from a character on."""
+        self._days: list[date | None] = []  # of what stands from there on
         section: date | None = None
         level = 0
         lines = [(line, _day_in(line[0][:_DAY_LINE_MAX_CHARS])) for line in _HEADING_OR_DAY.finditer(text)]
@@ -258,7 +265,7 @@ def since(statement: str, said: date, *, value: str = "") -> date:
     """From when on a statement holds that was said on a day: the day that it names, where that is not in the future, else
     `said`; of a plan with a `value` the day for which it is. Days in `value` (a birthday, a deadline) are what it is about."""
     planned = bool(value) and said.year in _YEARS and is_planned(statement)
-    if not planned and _TO_COME.search(statement):
+    if not planned and (_TO_COME.search(statement) or is_planned(statement)):
         return said
     text = _in_english(statement)
     if value:

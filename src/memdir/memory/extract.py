@@ -87,6 +87,7 @@ _LASTING: Final = Caseless(
     rf"^(?:(?:{MINE}) )?(?:(?:home|work|private|{NEW}) )*"
     r"(?:address|phone|mobile|(?:phone )?number|e-?mail|surname|name|"
     r"birthday|job|role|employer|landlord|landlady|doctor|dentist|boss|manager|time ?zone|adresse|anschrift|"
+    r"chefin?|vermieter(?:in)?|(?:haus|zahn)?(?:arzt|ärztin)|cheffe?|médecin|jef[ea]|médic[oa]|"
     r"telefon(?:nummer)?|handy(?:nummer)?|dirección|domicilio|teléfono|móvil|téléphone|portable)(?: address| number)? ?:"
 )
 """What does not pass with the day on which it is noted."""
