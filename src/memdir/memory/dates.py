@@ -26,11 +26,12 @@ _ANY_MONTH: Final = (
 )
 """In English, German, Spanish or French."""
 WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
-_ANY_WEEKDAY: Final = (
+_WEEKDAY_NAME: Final = (
     r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun|montag|dienstag|mittwoch|donnerstag|freitag|"
     r"samstag|sonnabend|sonntag|mo|di|mi|do|fr|sa|so|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|"
-    r"miércoles|jueves|viernes|sábado|domingo)[.,]{0,2} (?:(?:den|le|el|the) )?"
+    r"miércoles|jueves|viernes|sábado|domingo)"
 )
+_ANY_WEEKDAY: Final = rf"{_WEEKDAY_NAME}[.,]{{0,2}} (?:(?:den|le|el|the) )?"
 _IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
 _IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
 _BEFORE_DAY: Final = r"(?:[-*\t ]{0,6}(?:={1,6} ?|(?i:date|datum|fecha):[ \t]+)?|[\[<])"
@@ -45,7 +46,7 @@ _LINE: Final = re.compile(
 )
 """A line that begins with a day, in English (`_in_english`)."""
 _NOTHING_ELSE: Final = re.compile(
-    rf"[ \t:–—*.,-]*(?:{_ANY_WEEKDAY.replace(' (?:', '(?: |$)(?:')})?(?:(?:at|um|à|a las)? ?\d{{1,2}}[:.]\d{{2}}"
+    rf"[ \t:–—*.,-]*(?:{_WEEKDAY_NAME}\b[.,]{{0,2}} ?)?(?:(?:at|um|à|a las)? ?\d{{1,2}}[:.]\d{{2}}"
     r"(?:[:.]\d{2})?(?: ?[AaPp]\.?[Mm]\.?)?(?: ?(?:GMT|UTC|CES?T)?[+-]?\d{0,4})?)?[ \t:–—*.,=\]>)-]*$"
 )
 """But a weekday and a time."""
@@ -68,7 +69,7 @@ DAY_PREFIX: Final = re.compile(
 _HEADING_OR_DAY: Final = re.compile(
     rf"^(?:(?P<mark>#{{1,6}})[ \t]|{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
 )
-_DAY_LINE_MAX_CHARS: Final = 200
+_DAY_LINE_CHARS: Final = 200
 _BARE_LEVEL: Final = 7  # of a line that is nothing but a day: it dates what follows, up to the next heading
 _ISO: Final = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d{2})(?:-(?P<day>\d{2}))?\b")
 _NAMED: Final = re.compile(
@@ -219,14 +220,14 @@ class Journal:
         self._days: list[date | None] = []  # of what stands from there on
         section: date | None = None
         level = 0
-        lines = [(line, _day_in(line[0][:_DAY_LINE_MAX_CHARS])) for line in _HEADING_OR_DAY.finditer(text)]
+        lines = [(line, _day_in(line[0][:_DAY_LINE_CHARS])) for line in _HEADING_OR_DAY.finditer(text)]
         day_first = is_day_first(" ".join(found["digits"] for _, found in lines if found is not None and found["digits"]))
         latest = written
         for line, found in lines:
             day = None if found is None else _day_of_line(found, day_first=day_first, latest=latest)
             depth = len(line["mark"] or "") or _BARE_LEVEL
             year = _SOME_YEAR.search(line[0]) if line["mark"] else None
-            if day is None and year is not None and 1 <= int(year[0]) < date.max.year:
+            if day is None and year is not None:
                 latest = date(int(year[0]), 12, 31)
             if line["mark"]:
                 if day is not None or depth <= level:
@@ -307,7 +308,7 @@ _ENGLISH: Final = (
 
 
 def _in_english(statement: str) -> str:
-    """The same, with English words for months and the like."""
+    """With English words for months and the like."""
     for pattern, word in _ENGLISH:
         statement = pattern.sub(word, statement)
     return statement
@@ -412,8 +413,7 @@ def _by_year(text: str, said: date) -> date | None:
 
 def is_day(text: str) -> bool:
     """Whether it is a day and nothing else, as of a heading."""
-    found = _day_in(text)
-    return found is not None and _NOTHING_ELSE.match(found["rest"]) is not None
+    return (found := _day_in(text)) is not None and _NOTHING_ELSE.match(found["rest"]) is not None
 
 
 def _day_in(line: str) -> re.Match[str] | None:
@@ -437,8 +437,8 @@ def _day_of_line(found: re.Match[str], *, day_first: bool | None = None, latest:
         year, day = found["year"] or found["year2"], int(found["day"] or found["day2"])
     if year is not None:
         return _day(int(year), month, day)
-    is_heading = found["mark"] or found["weekday"] or not found["padded"]
-    if latest is None or not is_heading or _NOTHING_ELSE.match(found["rest"]) is None:
+    is_number = found["padded"] and not (found["mark"] or found["weekday"])
+    if latest is None or is_number or _NOTHING_ELSE.match(found["rest"]) is None:
         return None
     return next((one for back in range(5) if (one := _day(latest.year - back, month, day)) is not None and one <= latest), None)
 

@@ -87,8 +87,7 @@ _TELLS_NUMBER: Final = re.compile(
 )
 """What a line of a household's notes says: "Drop-off 8:20, pick-up 15:10"."""
 _EQUALS: Final = re.compile(r"[^\W\d_]+(?:['’ ][^\W\d_]+){0,3} = [\w+][\w ,.'’()/+-]*$")
-_NOTED: Final = (_TELLS_NUMBER, _EQUALS)
-"""And "dentist = Dr Amin"."""
+"""Or "dentist = Dr Amin"."""
 _BELOW_TITLE_MIN: Final = 2
 _TITLE_MAX_WORDS: Final = 8
 _ABOVE_LINES: Final = re.compile(r"[ \t]*\r?\n(?:[ \t]*\r?\n)+[^\n]*\S[^\n]*\n[^\n]*\S")
