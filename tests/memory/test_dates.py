@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memdir.memory.dates import DAY_MS, Journal, day_of, ms_of, named_by, since
+from memdir.memory.dates import DAY_MS, day_of, ms_of, since
 from memdir.memory.extract import extract
+from memdir.memory.journals import Journal, named_by
 from memdir.memory.pronouns import resolved
 
 SAID = date(2026, 11, 25)  # a Wednesday

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from memdir.memory.dates import Journal
 from memdir.memory.extract import extract
+from memdir.memory.journals import Journal
 from memdir_bench.memory.judging import bytes_before
 from tests.memory.reading import facts, read
 
@@ -77,6 +77,24 @@ def test_the_days_of_a_diary_are_read_as_people_write_them(heading: str) -> None
     (fact,) = extract(text, "/memory/diary.md", byte_at=bytes_before(text), written_ms=written_ms)
     assert fact.said_ms is not None
     assert datetime.fromtimestamp(fact.said_ms / 1000, UTC).date() == date(2026, 9, 14)
+
+
+@pytest.mark.parametrize(
+    ("headings", "days"),
+    [
+        (["## 30 Oct", "## 12 Dec", "## 3 Jan", "## 3 May"], ["2026-10-30", "2026-12-12", "2027-01-03", "2027-05-03"]),
+        (["## 2 Jun", "## 3 May", "## 3 Jan", "## 12 Dec"], ["2027-06-02", "2027-05-03", "2027-01-03", "2026-12-12"]),
+        (["# 2024", "## 30 Oct", "# 2025", "## 12 Dec"], ["None", "2024-10-30", "None", "2025-12-12"]),
+        (["# Mo, 28.12.", "# Fr, 01.01."], ["2026-12-28", "2027-01-01"]),
+    ],
+)
+def test_days_without_a_year_are_of_the_year_that_their_order_tells(headings: list[str], days: list[str]) -> None:
+    journal = Journal("".join(f"{one}\n\nWords.\n\n" for one in headings), date(2027, 6, 10))
+    found, position = [], 0
+    for one in headings:
+        found.append(str(journal.day_at(position + len(one) + 3)))
+        position += len(f"{one}\n\nWords.\n\n")
+    assert found == days
 
 
 @pytest.mark.parametrize("heading", ["## 2.10.21", "# Version 3 May", "## 1.2.", "# Chapter 12", "# 03/04/2026"])

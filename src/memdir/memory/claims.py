@@ -193,7 +193,8 @@ _MANY: Final = (
     ("speaks", rf"{_WHO}{_AM}{_HOW} speaks? {_V}{_END}"),
     ("habit", rf"{_WHO}(?:['’](?:m|re|s))? (?:almost )?(?:always|never|usually) {_V}{_END}"),
     ("diet", (
-        rf"{_WHO}{_AM}{_HOW} (?P<value>vegan|vegetarian|diabetic|lactose[ -]intolerant|left-handed|colou?r-?blind)\b"
+        rf"{_WHO}(?:{_AM}{_HOW}|(?:['’](?:ve|s)| have| has)?{_HOW} (?:gone|went|become|became|turned)) "
+        r"(?P<value>vegan|vegetarian|diabetic|lactose[ -]intolerant|left-handed|colou?r-?blind)\b"
     )),
     ("diet", rf"{_WHO} (?:does ?n['’]t|do ?n['’]t|does not|do not|can['’]?t|cannot) (?:eat|drink) {_V}{_END}"),
     ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working|employed) as (?:an? )?{_V}{_END}"),

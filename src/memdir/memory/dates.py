@@ -6,7 +6,6 @@ Days are UTC days in milliseconds of the epoch. English, and dates in digits (IS
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -14,48 +13,19 @@ from typing import Final
 DAY_MS: Final = 86_400_000
 _KNOWN: Final = 32_768
 _YEARS: Final = range(1900, 2101)
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTH: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|"
     r"Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
 _MONTH: Final = f"(?P<month>{MONTH})"
-_ANY_MONTH: Final = (
+ANY_MONTH: Final = (
     r"(?:jan|feb|fév|mär|mar|apr|abr|avr|may|mai|jun|jui|jul|aug|ago|aoû|sep|o[ck]t|nov|de[cz]|déc|ene|dic)[a-zéû]*"
 )
 """In English, German, Spanish or French."""
 WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
-_WEEKDAY_NAME: Final = (
-    r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun|montag|dienstag|mittwoch|donnerstag|freitag|"
-    r"samstag|sonnabend|sonntag|mo|di|mi|do|fr|sa|so|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|"
-    r"miércoles|jueves|viernes|sábado|domingo)"
-)
-_ANY_WEEKDAY: Final = rf"{_WEEKDAY_NAME}[.,]{{0,2}} (?:(?:den|le|el|the) )?"
-_IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
-_IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
-_BEFORE_DAY: Final = r"(?:[-*\t ]{0,6}(?:={1,6} ?|(?i:date|datum|fecha):[ \t]+)?|[\[<])"
-_LINE: Final = re.compile(
-    rf"^(?P<mark>#{{1,6}}[ \t]+)?{_BEFORE_DAY}(?P<weekday>{_ANY_WEEKDAY})?(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})"
-    r"|(?P<digits>(?P<first>\d{1,2})(?P<stop>[./])(?P<second>\d{1,2})(?P=stop)(?P<short>\d{4}|\d{2}))"
-    r"|(?P<padded>\d\d\.\d\d\.)"
-    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º)?\.? {_MONTH}\.?(?:,? (?P<year>\d{{4}}))?"
-    rf"|{_MONTH.replace('month', 'month2')}\.? (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year2>\d{{4}}))?)"
-    r"(?![\w/]|[.-]\d)(?P<rest>[^\n]*)",
-    re.MULTILINE,
-)
-"""A line that begins with a day, in English (`_in_english`)."""
-_NOTHING_ELSE: Final = re.compile(
-    rf"[ \t:–—*.,-]*(?:{_WEEKDAY_NAME}\b[.,]{{0,2}} ?)?(?:(?:at|um|à|a las)? ?\d{{1,2}}[:.]\d{{2}}"
-    r"(?:[:.]\d{2})?(?: ?[AaPp]\.?[Mm]\.?)?(?: ?(?:GMT|UTC|CES?T)?[+-]?\d{0,4})?)?[ \t:–—*.,=\]>)-]*$"
-)
-"""But a weekday and a time."""
-_IN_OTHER_WORDS: Final = re.compile(
-    rf"(?:#{{1,6}}[ \t]+)?{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?\d{{1,2}}(?:er|º|\.)? (?:de )?{_ANY_MONTH}", re.IGNORECASE
-)
-_PADDED: Final = re.compile(r"\d\d([./])\d\d\1\d\d")
-"""A short year stands in what is no number of a version."""
-_SOME_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+STAMP: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
 DATE: Final = re.compile(
     r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
     r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
@@ -66,11 +36,6 @@ DAY_PREFIX: Final = re.compile(
     rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.? [A-Z][a-z]{{2,8}}|[A-Z][a-z]{{2,8}} \d{{1,2}}|{WEEKDAY})\s?[:–—-] "
 )
 """A day before a statement, with its year or without: "Nov 3: …"."""
-_HEADING_OR_DAY: Final = re.compile(
-    rf"^(?:(?P<mark>#{{1,6}})[ \t]|{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
-)
-_DAY_LINE_CHARS: Final = 200
-_BARE_LEVEL: Final = 7  # of a line that is nothing but a day: it dates what follows, up to the next heading
 _ISO: Final = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d{2})(?:-(?P<day>\d{2}))?\b")
 _NAMED: Final = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? (?P<year>\d{{4}}))?"
@@ -126,7 +91,7 @@ _CLAUSE: Final = re.compile(r".*[,;:.!?–—] (?:and |but |so )?(?=(?:I|we|he|s
 _PLANNED: Final = (
     re.compile(rf"^(?=.*(?:{_PLANNED_VERB}))(?=.*{_AHEAD})(?!.*{_DONE})", re.IGNORECASE),
     re.compile(
-        rf"^(?:(?:from|as of|starting|ab|desde|a partir de|dès|à partir d[eu']) ?(?:{_ANY_MONTH}|next|\d)|"
+        rf"^(?:(?:from|as of|starting|ab|desde|a partir de|dès|à partir d[eu']) ?(?:{ANY_MONTH}|next|\d)|"
         rf"next (?:week|month|year|quarter|term|semester|sprint|season)\b)(?!.*{_PAST})",
         re.IGNORECASE,
     ),
@@ -135,7 +100,7 @@ _PLANNED: Final = (
         r"verl(?:asse|ässt)|start(?:e|et)|quitte|déménage|déménageons|commence|se marie|part|me mudo|se muda|nos mudamos|"
         r"empiez[oa]|se casan?|deja|dejo)\b)"
         r"(?=.*\b(?:im|am|ab|nächste[nrsm]?|en|au mois de|le|el)(?: \d{1,2}(?:\.|er)?)?(?: de)? "
-        rf"{_ANY_MONTH}\b)(?!.*{_PAST})(?!.*\b(?:seit|depuis|desde|jedes|chaque|cada|immer|h[ae]|hemos|han|"
+        rf"{ANY_MONTH}\b)(?!.*{_PAST})(?!.*\b(?:seit|depuis|desde|jedes|chaque|cada|immer|h[ae]|hemos|han|"
         r"habe|hat|haben|j['’]ai|avons|ont)\b)",
         re.IGNORECASE,
     ),
@@ -168,18 +133,7 @@ def ms_of(day: date) -> int:
 def parsed(text: str) -> date | None:
     """The day that a value of front matter begins with, `2026-03-01` or `2026-03-01T10:00`."""
     found = re.match(r"\s*[\"']?(\d{4})-(\d{2})-(\d{2})", text)
-    return None if found is None else _day(*map(int, found.groups()))
-
-
-def named_by(path: str) -> date | None:
-    """The day in the name of a file (`2026-03-01.md`, `20260301 notes.txt`, `1 March 2026.md`, `202603011412 An idea.md`) or in
-    its folders (`2026/03/01.md`)."""
-    name = path.rpartition("/")[2]
-    found = _IN_NAME.search(name) or _IN_FOLDERS.search(path)
-    if found is not None:
-        return _day(*map(int, found.groups()))
-    written = _day_in(name.rpartition(".")[0] or name)
-    return None if written is None else _day_of_line(written)
+    return None if found is None else valid_day(*map(int, found.groups()))
 
 
 def is_day_first(stamps: str) -> bool | None:
@@ -193,9 +147,9 @@ def is_day_first(stamps: str) -> bool | None:
 def written_on(text: str, *, day_first: bool | None = None) -> date | None:
     """The day that a time stamp or the head of a letter names with its year: `2026-11-18 10:02`, `18 Nov 2026`, `18.11.26`,
     `11/18/2026`; None where day and month could change places and `day_first` does not tell."""
-    iso = _IN_NAME.search(text)
+    iso = STAMP.search(text)
     if iso is not None:
-        return _day(*map(int, iso.groups()))
+        return valid_day(*map(int, iso.groups()))
     found = _NAMED.search(text)
     if found is not None and (found["year"] or found["year2"]):
         return _by_name(text, date.max)
@@ -208,52 +162,7 @@ def written_on(text: str, *, day_first: bool | None = None) -> date | None:
         day_first = True
     elif day_first is None:
         day_first = is_day_first(digits[0])
-    return None if day_first is None else _day(year, second, first) if day_first else _day(year, first, second)
-
-
-class Journal:
-    """The days of a text whose lines say some: what stands below a heading with a day, or on a line that begins with one."""
-
-    def __init__(self, text: str, written: date | None = None) -> None:
-        """`written`: when the text was; a day without a year is the last one before, unless a heading above names a year."""
-        self._starts: list[int] = []
-        self._days: list[date | None] = []  # of what stands from there on
-        section: date | None = None
-        level = 0
-        lines = [(line, _day_in(line[0][:_DAY_LINE_CHARS])) for line in _HEADING_OR_DAY.finditer(text)]
-        day_first = is_day_first(" ".join(found["digits"] for _, found in lines if found is not None and found["digits"]))
-        latest = written
-        for line, found in lines:
-            day = None if found is None else _day_of_line(found, day_first=day_first, latest=latest)
-            depth = len(line["mark"] or "") or _BARE_LEVEL
-            year = _SOME_YEAR.search(line[0]) if line["mark"] else None
-            if day is None and year is not None:
-                latest = date(int(year[0]), 12, 31)
-            if line["mark"]:
-                if day is not None or depth <= level:
-                    section, level = day, depth
-                self._put(line.start(), section)
-            elif day is not None and found is not None and _NOTHING_ELSE.match(found["rest"]) is not None:
-                section, level = day, depth
-                self._put(line.start(), section)
-            elif day is not None:
-                self._put(line.start(), day)
-                self._put(line.end(), section)
-
-    def day_at(self, position: int) -> date | None:
-        """The day that the statement at a character is of."""
-        at = bisect_right(self._starts, position) - 1
-        return None if at < 0 else self._days[at]
-
-    @property
-    def is_newest_first(self) -> bool:
-        """Whether its days go backwards."""
-        days = [day for day in self._days if day is not None]
-        return len(days) > 1 and days[0] > days[-1]
-
-    def _put(self, start: int, day: date | None) -> None:
-        self._starts.append(start)
-        self._days.append(day)
+    return None if day_first is None else valid_day(year, second, first) if day_first else valid_day(year, first, second)
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -268,7 +177,7 @@ def since(statement: str, said: date, *, value: str = "") -> date:
     planned = bool(value) and said.year in _YEARS and is_planned(statement)
     if not planned and (_TO_COME.search(statement) or is_planned(statement)):
         return said
-    text = _in_english(statement)
+    text = in_english(statement)
     if value:
         at = text.casefold().find(value)
         text = text if at < 0 else text[:at] + text[at + len(value) :]
@@ -307,7 +216,7 @@ _ENGLISH: Final = (
 """Of German, Spanish and French what tells a day."""
 
 
-def _in_english(statement: str) -> str:
+def in_english(statement: str) -> str:
     """With English words for months and the like."""
     for pattern, word in _ENGLISH:
         statement = pattern.sub(word, statement)
@@ -321,9 +230,9 @@ def _planned_for(text: str, said: date) -> date:
         return iso
     found = _MONTH_TO_COME.search(text)
     if found is not None:
-        month, day = _MONTHS.index(found["month"][:3].casefold()) + 1, int(found["day"] or found["day2"] or 1)
+        month, day = MONTHS.index(found["month"][:3].casefold()) + 1, int(found["day"] or found["day2"] or 1)
         years = (int(found["year"]),) if found["year"] else (said.year, said.year + 1)
-        named = (_day(year, month, day) for year in years)
+        named = (valid_day(year, month, day) for year in years)
         return next((one for one in named if one is not None and one > said), said + timedelta(days=1))
     for pattern, days in _TIMES_TO_COME:
         if pattern.search(text):
@@ -348,7 +257,7 @@ def _period(name: str, said: date) -> date:
         return after_month
     if "quarter" in name:
         month = (said.month - 1) // 3 * 3 + 4
-        return after_year if month > len(_MONTHS) else date(said.year, month, 1)
+        return after_year if month > len(MONTHS) else date(said.year, month, 1)
     for season, month in _SEASONS.items():
         if season in name:
             begins = date(said.year, month, 1)
@@ -359,24 +268,24 @@ def _period(name: str, said: date) -> date:
 def _by_iso(text: str, said: date) -> date | None:
     del said
     found = _ISO.search(text)
-    return None if found is None else _day(int(found["year"]), int(found["month"]), int(found["day"] or 1))
+    return None if found is None else valid_day(int(found["year"]), int(found["month"]), int(found["day"] or 1))
 
 
 def _by_name(text: str, said: date) -> date | None:
     found = _NAMED.search(text)
     if found is None:
         return None
-    month = _MONTHS.index((found["month"] or found["month2"])[:3].casefold()) + 1
+    month = MONTHS.index((found["month"] or found["month2"])[:3].casefold()) + 1
     day = int(found["day"] or found["day2"] or 1)
     year = found["year"] or found["year2"]
     if year is not None:
-        return _day(int(year), month, day)
+        return valid_day(int(year), month, day)
     clause = _CLAUSE.match(text[: found.start()])
     may_come = found["day"] is not None and _TOLD_AS_PAST.search(text, clause.end() if clause else 0) is None
     if may_come or _FROM.search(text[: found.start()]) is not None or found[0].casefold().startswith("from"):
-        days = [one for year in (said.year - 1, said.year, said.year + 1) if (one := _day(year, month, day)) is not None]
+        days = [one for year in (said.year - 1, said.year, said.year + 1) if (one := valid_day(year, month, day)) is not None]
         return min(days, key=lambda one: abs(one - said), default=None)
-    return next((one for back in (0, 1) if (one := _day(said.year - back, month, day)) is not None and one <= said), None)
+    return next((one for back in (0, 1) if (one := valid_day(said.year - back, month, day)) is not None and one <= said), None)
 
 
 def _by_distance(text: str, said: date) -> date | None:
@@ -408,42 +317,10 @@ def _length(found: re.Match[str]) -> timedelta:
 def _by_year(text: str, said: date) -> date | None:
     del said
     found = _YEAR.search(text)
-    return None if found is None else _day(int(found["year"]), 1, 1)
+    return None if found is None else valid_day(int(found["year"]), 1, 1)
 
 
-def is_day(text: str) -> bool:
-    """Whether it is a day and nothing else, as of a heading."""
-    return (found := _day_in(text)) is not None and _NOTHING_ELSE.match(found["rest"]) is not None
-
-
-def _day_in(line: str) -> re.Match[str] | None:
-    """With which a line begins."""
-    return _LINE.match(_in_english(line) if _IN_OTHER_WORDS.match(line) else line)
-
-
-def _day_of_line(found: re.Match[str], *, day_first: bool | None = None, latest: date | None = None) -> date | None:
-    """Of `_LINE`. Without a year it is one of a heading that says nothing else, the last one up to `latest`."""
-    if found["iso"]:
-        return parsed(found["iso"])
-    if found["digits"]:
-        if len(found["short"]) == 2 and _PADDED.fullmatch(found["digits"]) is None:
-            return None
-        return written_on(found["digits"], day_first=day_first)
-    if found["padded"]:
-        day, month = map(int, found["padded"].split(".")[:2])
-        year = None
-    else:
-        month = _MONTHS.index((found["month"] or found["month2"])[:3].casefold()) + 1
-        year, day = found["year"] or found["year2"], int(found["day"] or found["day2"])
-    if year is not None:
-        return _day(int(year), month, day)
-    is_number = found["padded"] and not (found["mark"] or found["weekday"])
-    if latest is None or is_number or _NOTHING_ELSE.match(found["rest"]) is None:
-        return None
-    return next((one for back in range(5) if (one := _day(latest.year - back, month, day)) is not None and one <= latest), None)
-
-
-def _day(year: int, month: int, day: int) -> date | None:
+def valid_day(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day) if year in _YEARS else None
     except ValueError:

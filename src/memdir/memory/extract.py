@@ -14,11 +14,12 @@ from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
 from memdir.memory.aspects import MINE, NEW
 from memdir.memory.claims import USER, claim_of, is_bare, says
-from memdir.memory.dates import DATE, WEEKDAY, day_of, is_day, ms_of, named_by, parsed, since, written_on
+from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, parsed, since, written_on
 from memdir.memory.endings import endings_of, may_end, word_topics
 from memdir.memory.file_names import holds_records
 from memdir.memory.formers import formers_of, short_names
 from memdir.memory.guard import is_for_model, is_secret
+from memdir.memory.journals import is_day, named_by
 from memdir.memory.notes import Note, note_of
 from memdir.memory.people_tables import is_export_of_cards
 from memdir.memory.personal import is_first_person, person_of, states

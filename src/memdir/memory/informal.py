@@ -12,8 +12,8 @@ from memdir.store.text.sentences import sentences
 
 _OPENING: Final = re.compile(
     r"(?:(?:(?:hey|hi|hello|ok(?:ay)?|k|so|and|but|well|h+m+|also|btw|by the way|fyi|yeah|yes|yep|yup|thx|thanks|thank you|"
-    r"oh|ah|nah|nope|lol|(?:ha){2,}h?|anyways?|actually|tbh|honestly|scratch that|(?:good news|update)(?=[:,!])|u(?:nd|h)|"
-    r"aber|achja|ja|übrigens|danke|genau|bon|alors|au fait|oui|merci|bueno|por cierto|sí|gracias)\b[,:;.!…–-]*|"
+    r"oh|ah|nah|nope|lol|(?:ha){2,}h?|anyways?|actually|tbh|honestly|scratch that|heads up|(?:good news|update)(?=[:,!])|"
+    r"u(?:nd|h)|aber|achja|ja|übrigens|danke|genau|bon|alors|au fait|oui|merci|bueno|por cierto|sí|gracias)\b[,:;.!…–-]*|"
     r"(?:nice|cool|great|good|sure|right|true|no|perfect|sorry|nein|nee|super|stimmt|non|vale|claro)(?:\b[,:;.!…–-]+|"
     r"(?= (?:i|we|my|moved|just|still|habe?|bin|ich|j['’]))))\s+)+(?=\S)",
     re.IGNORECASE,
@@ -26,6 +26,10 @@ _WORDS: Final = tuple(
         (r"i['’]m|im(?= \w)", "I'm"),
         (r"(?<![\w ])were(?= (?:on|in|at|using|all|\w+ing)\b)", "we're"),
         (r"i['’]ve|ive", "I've"),
+        (r"weve", "we've"),
+        (r"shes", "she's"),
+        (r"hes", "he's"),
+        (r"theyre", "they're"),
         (r"i['’]d", "I'd"),
         (r"i['’]ll", "I'll"),
         (r"gonna", "going to"),

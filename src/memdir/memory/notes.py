@@ -17,7 +17,7 @@ from memdir.memory.assertions import SPECIALIST, begins_with_imperative, is_mean
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
 from memdir.memory.clauses import JOINING, parts_of
-from memdir.memory.dates import DAY_PREFIX, Journal, named_by, parsed
+from memdir.memory.dates import DAY_PREFIX, parsed
 from memdir.memory.endings import may_end
 from memdir.memory.file_names import (
     BIOGRAPHY_STEMS,
@@ -35,6 +35,7 @@ from memdir.memory.file_names import (
 )
 from memdir.memory.guard import is_for_model, is_overriding
 from memdir.memory.informal import is_at_work, is_of_the_moment
+from memdir.memory.journals import Journal, named_by
 from memdir.memory.markup import as_markdown, source_at
 from memdir.memory.own_name import as_user, told_by_name
 from memdir.memory.people_tables import is_of_cards
