@@ -97,6 +97,11 @@ def test_days_without_a_year_are_of_the_year_that_their_order_tells(headings: li
     assert found == days
 
 
+def test_a_day_within_a_sentence_that_is_wrapped_is_no_heading() -> None:
+    text = "This package was put together by somebody we know well on\nTue, 14 Oct 2008 16:21:17 +0200.\n\nMore of it.\n"
+    assert Journal(text, date(2026, 11, 29)).day_at(text.index("More")) is None
+
+
 @pytest.mark.parametrize("heading", ["## 2.10.21", "# Version 3 May", "## 1.2.", "# Chapter 12", "# 03/04/2026"])
 def test_what_may_be_no_day_is_none(heading: str) -> None:
     assert Journal(f"{heading}\n\nWords.\n", date(2026, 11, 29)).day_at(len(heading) + 3) is None

@@ -46,6 +46,8 @@ _SOME_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _HEADING_OR_DAY: Final = re.compile(
     rf"^(?:(?P<mark>#{{1,6}})[ \t]|{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
 )
+_WRAPPED_MIN: Final = 40
+"""Characters of a line of prose that goes on below."""
 _DAY_LINE_CHARS: Final = 200
 _BARE_LEVEL: Final = 7  # of a line that is nothing but a day: it dates what follows, up to the next heading
 
@@ -78,6 +80,8 @@ class Journal:
                     section, level = day, depth
                 self._put(line.start(), section)
             elif day is not None and found is not None and _NOTHING_ELSE.match(found["rest"]) is not None:
+                if _goes_on(text, line.start()):
+                    continue
                 section, level = day, depth
                 self._put(line.start(), section)
             elif day is not None:
@@ -103,6 +107,12 @@ class Journal:
 def is_day(text: str) -> bool:
     """Whether it is a day and nothing else, as of a heading."""
     return (found := _day_in(text)) is not None and _NOTHING_ELSE.match(found["rest"]) is not None
+
+
+def _goes_on(text: str, start: int) -> bool:
+    """Whether the line above ends in the middle of a sentence, which the day belongs to."""
+    above = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : max(start - 1, 0)].strip()
+    return above[-1:].isalpha() and len(above) > _WRAPPED_MIN
 
 
 def _day_in(line: str) -> re.Match[str] | None:
