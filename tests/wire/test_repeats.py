@@ -7,13 +7,16 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
 from memdir.core.clock import FakeClock
 from memdir.core.errors import MemdirError
+from memdir.server.http.idempotency import Repeats
 from memdir.store.accounts import saved_responses as answers
 from memdir.store.accounts.saved_responses import UNDER_WAY_MS, Answer
 from memdir.store.sqlite.store import SqliteStore
@@ -78,6 +81,45 @@ def test_of_many_at_once_one_is_carried_out(server: ServerProcess, client: httpx
     assert len({answer.json()["id"] for answer in got if answer.status_code == 200}) == 1
     assert all(answer.headers["retry-after"] == "1" for answer in got if answer.status_code == 409)
     assert count(client, tag) == 1
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_an_answer_is_kept_or_dropped_before_the_last_of_it_is_sent(status: int) -> None:
+    """Who has it may repeat the call at once, and is not told that it is still being carried out."""
+    told: list[str] = []
+
+    class Answers:
+        def begin(self, **names: Any) -> None:
+            told.append("begin")
+
+        def finish(self, **names: Any) -> None:
+            told.append("kept")
+
+        def drop(self, **names: Any) -> None:
+            told.append("dropped")
+
+    class Calls:
+        async def run(self, call: Any, **names: Any) -> Any:
+            return call(**names)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": b"{", "more_body": True})
+        await send({"type": "http.response.body", "body": b"}"})
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    async def send(message: Any) -> None:
+        told.append("start" if message["type"] == "http.response.start" else message["body"].decode())
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/v3/documents", "raw_path": b"/v3/documents", "query_string": b"",
+        "headers": [(b"idempotency-key", b"k")], "state": {"key": SimpleNamespace(org_id="local", id="key")},
+    }  # fmt: skip
+    repeats = Repeats(app, answers=Answers(), dispatcher=Calls())  # type: ignore[arg-type]
+    anyio.run(repeats, scope, receive, send)
+    assert told == ["begin", "start", "{", "kept" if status == 200 else "dropped", "}"]
 
 
 def test_a_refused_call_is_judged_anew(client: httpx.Client, tag: str) -> None:

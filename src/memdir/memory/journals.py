@@ -21,7 +21,7 @@ _WEEKDAY_NAME: Final = (
 )
 _ANY_WEEKDAY: Final = rf"{_WEEKDAY_NAME}[.,]{{0,2}} (?:(?:den|le|el|the) )?"
 _IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
-_BEFORE_DAY: Final = r"(?:[-*\t ]{0,6}(?:={1,6} ?|(?i:date|datum|fecha):[ \t]+)?|[\[<])"
+_BEFORE_DAY: Final = r"(?:[-*\t ]{0,6}(?:={1,6} ?)?|\t(?i:date|datum|fecha):[ \t]+|[\[<])"
 _LINE: Final = re.compile(
     rf"^(?P<mark>#{{1,6}}[ \t]+)?{_BEFORE_DAY}(?P<weekday>{_ANY_WEEKDAY})?(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})"
     r"|(?P<digits>(?P<first>\d{1,2})(?P<stop>[./])(?P<second>\d{1,2})(?P=stop)(?P<short>\d{4}|\d{2}))"

@@ -10,6 +10,7 @@ and a document that it would make a second time it finds by the id that `made_id
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Final
 
@@ -70,24 +71,30 @@ class Repeats:
             await _replay(known, send)
             return
         token = _seed.set(f"{caller.org_id} {caller.id} {key}")
-        keeping = _Keeping(send)
-        kept = None
-        try:
-            await self._app(scope, receive, keeping.send)
-            kept = keeping.answer
-        finally:
-            _seed.reset(token)
-            if kept is None:
+
+        async def settle(answer: Answer | None) -> None:
+            if answer is None:
                 await self._dispatcher.run(self._answers.drop, **names)
             else:
-                await self._dispatcher.run(self._answers.finish, **names, answer=kept)
+                await self._dispatcher.run(self._answers.finish, **names, answer=answer)
+
+        keeping = _Keeping(send, settle)
+        try:
+            await self._app(scope, receive, keeping.send)
+        finally:
+            _seed.reset(token)
+            if not keeping.is_settled:
+                await settle(None)
 
 
 class _Keeping:
-    """Passes an answer on and keeps it, if it is a success of at most `ANSWER_MAX_BYTES`."""
+    """Passes an answer on, and keeps it, if it is a success of at most `ANSWER_MAX_BYTES`, before the last of it is sent: who
+    has it may repeat the call at once."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, settle: Callable[[Answer | None], Awaitable[None]]) -> None:
         self._send = send
+        self._settle = settle
+        self.is_settled = False
         self._status = 500
         self._content_type = ""
         self._pieces: list[bytes] = []
@@ -107,6 +114,9 @@ class _Keeping:
             if self._size <= ANSWER_MAX_BYTES:
                 self._pieces.append(piece)
             self._complete = not message.get("more_body", False)
+            if self._complete and not self.is_settled:
+                self.is_settled = True
+                await self._settle(self.answer)
         await self._send(message)
 
     @property
