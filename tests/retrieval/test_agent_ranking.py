@@ -17,7 +17,8 @@ from memdir.retrieval.agents.ranking import FLOOR, AgentQuery, SignalWeights, se
 from memdir.retrieval.agents.relevance import is_telling
 from memdir.retrieval.agents.similar import similarity
 from memdir.retrieval.agents.spelling import MENDED_MAX, mended
-from memdir.retrieval.agents.terms import LONG_WORDS, asked, counted, is_stop_word, stem, tag_key, words
+from memdir.retrieval.agents.stems import stem
+from memdir.retrieval.agents.terms import LONG_WORDS, asked, counted, is_stop_word, tag_key, words
 from memdir.store.agents.feed import Indexed
 
 NOW_MS = 1_760_000_000_000

@@ -251,8 +251,8 @@ class AgentHit(Wire):
 class AgentSearchResponse(Wire):
     results: list[AgentHit]
     closest: list[AgentHit] = Field(default_factory=list)
-    """Where there are fewer results than `limit` allows and it is looked for by meaning: what comes next, of the project and of
-    none. It is not sure that this is meant; counted as no access."""
+    """Where there are fewer results than `limit` allows and it is looked for by meaning: the closest others, of the project and
+    of none, which may not be relevant. They do not count as accessed."""
     terms: list[str]
     """What was searched for: stems of the query and of what its abbreviations stand for."""
     took_ms: float

@@ -119,7 +119,7 @@ _MOMENT: Final = (
 )  # fmt: skip
 _LASTING_RULES: Final = tuple((weight, re.compile(rule, re.IGNORECASE)) for weight, rule in _LASTING)
 _MOMENT_RULES: Final = tuple((weight, re.compile(rule, re.IGNORECASE)) for weight, rule in _MOMENT)
-LEAST: Final = 2.0
+SCORE_MIN: Final = 2.0
 _CORRECTION_WORTH: Final = 1.5
 _FORBIDDING_WORTH: Final = 1.5
 _NOTE_WORTH: Final = 2.0
@@ -129,8 +129,8 @@ _TAKEN_BACK: Final = re.compile(
 )
 
 
-def lasting(text: str) -> Iterator[Candidate]:
-    """Of one message, in its order; of a longer one than a person types nothing."""
+def candidates_in(text: str) -> Iterator[Candidate]:
+    """What of one message should be known later, in its order; nothing of one that is longer than a person types."""
     if len(text) > _TURN_MAX_CHARS:
         return
     for line in CODE.sub("", text).splitlines():
@@ -160,7 +160,7 @@ def _statement(sentence: str, *, corrects: bool) -> Candidate | None:
     score -= sum(weight for weight, rule in _MOMENT_RULES if rule.search(bare))
     score += _CORRECTION_WORTH * corrects + _FORBIDDING_WORTH * forbids + _NOTE_WORTH * (bare != sentence)
     score += _CORRECTION_WORTH * (_TAKEN_BACK.search(bare) is not None)
-    if score < LEAST:
+    if score < SCORE_MIN:
         return None
     if re.search(_PREFERRED, bare, re.IGNORECASE):
         kind = "preference"

@@ -222,15 +222,15 @@ def parts_of(text: str, piece: Statement) -> list[Statement]:
     return [
         replace(piece, start=start, end=end, text=clause)
         for (_, said), start, end in zip(typed, starts, [*starts[1:], piece.end], strict=True)
-        for _, _, clause in (clauses(said) if piece.form in {"item", *SENTENCES} else [(0, 0, said)])
+        for _, _, clause in _cut_up(piece, said)
     ]
 
 
 def _clauses(text: str, piece: Statement) -> list[Statement]:
     """What a sentence says, one fact each."""
-    found = clauses(piece.text) if piece.form in {"item", *SENTENCES} else []
+    found = _cut_up(piece, piece.text)
     if len(found) < 2:
-        return [replace(piece, text=said) for _, _, said in found] or [piece]
+        return [replace(piece, text=said) for _, _, said in found]
     source = text[piece.start : piece.end]
     places = [piece.start + source_at(source, piece.text, start) for start, _, _ in found[1:]]
     ends = [piece.start + source_at(source, piece.text, end) for _, end, _ in found[:-1]]
@@ -238,3 +238,8 @@ def _clauses(text: str, piece: Statement) -> list[Statement]:
         replace(piece, start=start, end=end, text=said)
         for start, end, (_, _, said) in zip([piece.start, *places], [*ends, piece.end], found, strict=True)
     ]
+
+
+def _cut_up(piece: Statement, said: str) -> list[tuple[int, int, str]]:
+    """As `clauses`; a pair or a task says one thing."""
+    return clauses(said) if piece.form in {"item", *SENTENCES} else [(0, len(said), said)]

@@ -25,7 +25,7 @@ ANY_MONTH: Final = (
 )
 """In English, German, Spanish or French."""
 WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
-STAMP: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
+NUMERIC_DATE: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
 DATE: Final = re.compile(
     r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"
     r"|\b\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
@@ -147,7 +147,7 @@ def is_day_first(stamps: str) -> bool | None:
 def written_on(text: str, *, day_first: bool | None = None) -> date | None:
     """The day that a time stamp or the head of a letter names with its year: `2026-11-18 10:02`, `18 Nov 2026`, `18.11.26`,
     `11/18/2026`; None where day and month could change places and `day_first` does not tell."""
-    iso = STAMP.search(text)
+    iso = NUMERIC_DATE.search(text)
     if iso is not None:
         return valid_day(*map(int, iso.groups()))
     found = _NAMED.search(text)

@@ -98,7 +98,7 @@ _OF_THE_MOMENT: Final = re.compile(
     r"shorten|create|generate|more|again)\b(?!.*\b(?:always|never|every time|from now on)\b)",
     re.IGNORECASE,
 )
-_AT_WORK: Final = re.compile(
+_OF_PROGRAMS: Final = re.compile(
     r"\b(?:branch|ports?|tests?|ci|errors?|debugger|functions?|cache|regex|containers?|servers?|rebase|commits?|merge|diffs?|"
     r"stack ?trace|traceback|output|prints?|logs?|variables?|class(?:es)?|methods?|files?|scripts?|imports?|builds?|buttons?|"
     r"endpoints?|quer(?:y|ies)|tables?|columns?|dicts?|arrays?|loops?|threads?|bugs?|timeouts?|whitespace|prs?|pull requests?|"
@@ -108,12 +108,12 @@ _AT_WORK: Final = re.compile(
     r"\w+\.(?:py|js|ts|go|rs|java|c|h|cpp|sh|md|txt|yml))\b",
     re.IGNORECASE,
 )
-_AT_WORK_SHARE: Final = 0.3
+_OF_PROGRAMS_SHARE: Final = 0.3
 
 
-def is_at_work(said: Sequence[str]) -> bool:
+def is_about_programs(said: Sequence[str]) -> bool:
     """Whether messages are of a session in which somebody has a model work on programs."""
-    return sum(_AT_WORK.search(one) is not None for one in said) > _AT_WORK_SHARE * len(said)
+    return sum(_OF_PROGRAMS.search(one) is not None for one in said) > _OF_PROGRAMS_SHARE * len(said)
 
 
 def is_of_the_moment(said: str) -> bool:
@@ -128,7 +128,8 @@ def as_sentences(said: str) -> list[tuple[int, str]]:
 
 
 def _sentence(typed: str) -> str:
-    said = _OPENING.sub("", typed, count=1) if _OPENING.match(typed) else typed
+    opening = _OPENING.match(typed)
+    said = typed if opening is None else typed[opening.end() :]
     if _GERMAN.search(said) is None:
         for rule, meant in _WORDS:
             said = rule.sub(meant, said)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Final
 
-from memdir.memory.dates import ANY_MONTH, MONTH, MONTHS, STAMP, in_english, is_day_first, parsed, valid_day, written_on
+from memdir.memory.dates import ANY_MONTH, MONTH, MONTHS, NUMERIC_DATE, in_english, is_day_first, parsed, valid_day, written_on
 
 _MONTH: Final = f"(?P<month>{MONTH})"
 _WEEKDAY_NAME: Final = (
@@ -56,7 +56,7 @@ def named_by(path: str) -> date | None:
     """The day in the name of a file (`2026-03-01.md`, `20260301 notes.txt`, `1 March 2026.md`, `202603011412 An idea.md`) or in
     its folders (`2026/03/01.md`)."""
     name = path.rpartition("/")[2]
-    found = STAMP.search(name) or _IN_FOLDERS.search(path)
+    found = NUMERIC_DATE.search(name) or _IN_FOLDERS.search(path)
     if found is not None:
         return valid_day(*map(int, found.groups()))
     written = _day_in(name.rpartition(".")[0] or name)
@@ -111,7 +111,8 @@ def is_day(text: str) -> bool:
 
 def _goes_on(text: str, start: int) -> bool:
     """Whether the line above ends in the middle of a sentence, which the day belongs to."""
-    above = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : max(start - 1, 0)].strip()
+    end = max(start - 1, 0)
+    above = text[text.rfind("\n", 0, end) + 1 : end].strip()
     return above[-1:].isalpha() and len(above) > _WRAPPED_MIN
 
 

@@ -12,7 +12,7 @@ from itertools import chain, compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.agent_sessions import lasting
+from memdir.memory.agent_sessions import candidates_in
 from memdir.memory.assertions import SPECIALIST, begins_with_imperative, is_meant, is_sentence
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
@@ -34,7 +34,7 @@ from memdir.memory.file_names import (
     title_of,
 )
 from memdir.memory.guard import is_for_model, is_overriding
-from memdir.memory.informal import is_at_work, is_of_the_moment
+from memdir.memory.informal import is_about_programs, is_of_the_moment
 from memdir.memory.journals import Journal, named_by
 from memdir.memory.markup import as_markdown, source_at
 from memdir.memory.own_name import as_user, told_by_name
@@ -161,8 +161,8 @@ class Note:
         conversation what the user states, and what others say of themselves."""
         if self.is_conversation:
             messages = _with_names(self.text, self.pieces, None, self.called)
-            at_work = is_at_work([piece.text for piece in messages if piece.speaker == ME])
-            return [one for one in messages if self._is_told(one, at_work=at_work)], []
+            about_programs = is_about_programs([piece.text for piece in messages if piece.speaker == ME])
+            return [one for one in messages if self._is_remembered(one, about_programs=about_programs)], []
         pieces = self._not_for_models()
         # Of a task the first word is an order ("Call Karl"), which by itself is no statement of what is so.
         said = [f"To do: {piece.text}" if piece.form == "task" else piece.text for piece in pieces]
@@ -204,14 +204,14 @@ class Note:
         ]
         return list(compress(named, kept)), list(compress(named, passing))
 
-    def _is_told(self, piece: Statement, *, at_work: bool) -> bool:
+    def _is_remembered(self, piece: Statement, *, about_programs: bool) -> bool:
         """Of a conversation; where the user has a model work on programs most is of the moment, however it is said."""
-        if at_work and next(lasting(self.text[piece.start : piece.end]), None) is not None:
+        if about_programs and next(candidates_in(self.text[piece.start : piece.end]), None) is not None:
             return True
         if is_of_the_moment(piece.text):
             return False
         is_known = is_claim(piece.text) or is_of_life(piece.text)
-        if at_work:
+        if about_programs:
             return is_known and (claim_of(piece.text) is not None or bool(states_of(piece.text)))
         is_own = piece.speaker == ME and (piece.form not in SENTENCES or states(piece.text))
         return is_known or (is_own and is_meant(piece.text))
@@ -266,8 +266,10 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset(), written:
         text = as_list(text)
     is_cv = is_resume(path)
     suffix = path.rpartition(".")[2].lower()
-    journal = Journal("" if is_cv else as_markdown(text, is_org=suffix == "org"), written)
-    stated: Iterable[Statement] = statements(text, suffix=suffix, called=called)
+    is_csv = suffix in {"csv", "tsv"}
+    plain = text if is_csv else as_markdown(text, is_org=suffix == "org")
+    journal = Journal("" if is_cv else plain, written)
+    stated: Iterable[Statement] = statements(plain, is_csv=is_csv, called=called)
     if from_assistant or is_cv:
         stated = map(_remembered, stated) if from_assistant else with_entries(text, stated)
     if stem in BIOGRAPHY_STEMS:

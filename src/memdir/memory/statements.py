@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from memdir.memory.dates import DAY_PREFIX
-from memdir.memory.markup import as_markdown, cleaned
+from memdir.memory.markup import cleaned
 from memdir.memory.people_tables import COLUMNS_MAX, Person, are_of_people, person_in, rows_of_csv
 from memdir.memory.personal import is_attribute
 from memdir.memory.turns import turns
@@ -152,13 +152,12 @@ class Statement:
         return "" if found is None else found["key"]
 
 
-def statements(text: str, *, suffix: str = "md", called: frozenset[str] = frozenset()) -> Iterator[Statement]:
-    """All of a text in Markdown, or by its `suffix` in Org, in order; of a conversation what people say in it, of CSV the rows
-    that are people. `called`: names of the user."""
-    if suffix in {"csv", "tsv"}:
+def statements(text: str, *, is_csv: bool = False, called: frozenset[str] = frozenset()) -> Iterator[Statement]:
+    """All of a text, as `markup.as_markdown` gives it, in order; of a conversation what people say in it, of CSV the rows that
+    are people. `called`: names of the user."""
+    if is_csv:
         yield from _in_csv(text)
         return
-    text = as_markdown(text, is_org=suffix == "org")
     position, front = _front_matter(text)
     yield from (one for one in front if not _is_blank(one))
     said = turns(text, position, called)

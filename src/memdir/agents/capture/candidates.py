@@ -13,7 +13,7 @@ from typing import Final
 
 from memdir.agents.capture.transcripts import ASSISTANT, COMMAND, USER, Turn
 from memdir.core.secrets import kinds
-from memdir.memory.agent_sessions import CODE, LEAST, TEXT_MAX_CHARS, WORDS_MIN, Candidate, as_sentence, fits, lasting
+from memdir.memory.agent_sessions import CODE, SCORE_MIN, TEXT_MAX_CHARS, WORDS_MIN, Candidate, as_sentence, candidates_in, fits
 from memdir.memory.guard import is_instruction
 from memdir.store.text.sentences import sentences
 
@@ -28,7 +28,7 @@ def candidates(turns: Sequence[Turn]) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     for at, turn in enumerate(turns):
         if turn.kind == USER:
-            some = list(lasting(turn.text))
+            some = list(candidates_in(turn.text))
         elif turn.kind == ASSISTANT:
             some = list(_from_assistant(turn.text))
         else:
@@ -50,7 +50,7 @@ def convention_of(item: str) -> Candidate | None:
     bare = item.strip()
     if len(bare.split()) < WORDS_MIN or not fits(bare) or not is_safe(bare):
         return None
-    return Candidate(kind="convention", content=as_sentence(bare), score=LEAST)
+    return Candidate(kind="convention", content=as_sentence(bare), score=SCORE_MIN)
 
 
 # --- what the agent found out ------------------------------------------------------------------------------------------

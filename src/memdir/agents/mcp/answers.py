@@ -63,7 +63,7 @@ class Stored(Wire):
 
 class Found(Wire):
     results: list[Hit]
-    closest: Annotated[list[Hit], Field(description="what comes next; it is not sure that one of them is meant")]
+    closest: Annotated[list[Hit], Field(description="the closest others, which may not be relevant")]
     terms: Annotated[list[str], Field(description="what was searched for, stemmed and expanded")]
     left_out: Annotated[int, Field(description="further hits that did not fit into the answer")]
 
@@ -160,9 +160,8 @@ def found_text(answer: Found, query: str) -> str:
     lines = [guide.ABOUT_RESULTS, ""]
     lines += [f"{number}. {_block(one)}" for number, one in enumerate(answer.results, 1)]
     if answer.closest:
-        lines.append(
-            "Not sure to be meant, but closest:" if answer.results else f"No memory surely answers {query!r}. Closest:"
-        )
+        others = "The closest others, which may not be relevant:"
+        lines.append(others if answer.results else f"No memory surely answers {query!r}. The closest:")
         lines += [f"- {_block(one)}" for one in answer.closest]
     if answer.left_out:
         lines.append(f"{answer.left_out} more did not fit; ask more narrowly, or with a smaller limit.")

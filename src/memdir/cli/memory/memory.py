@@ -196,7 +196,7 @@ def _search(args: argparse.Namespace, out: Output) -> int:
 
         elsewhere = "; what files of a mount say is found inside it, or with --container NAME"
         out.note(f"no memory says something about this{elsewhere if facts_here(args.container) is None else ''}")
-        for hit in found.get("closest", [])[:_CLOSEST_MAX]:  # a server of before has none
+        for hit in found.get("closest", [])[:_CLOSEST_MAX]:  # an older server sends none
             out.note(f"closest: {visible(' '.join(hit['memory']['content'].split()))}  {hit['memory']['id']}")
     return EXIT_OK if ranked else EXIT_NOTHING
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from memdir.retrieval.agents.terms import is_stop_word, stem, words
+from memdir.retrieval.agents.stems import stem
+from memdir.retrieval.agents.terms import is_stop_word, words
 
 NEAR_MIN: Final = 0.85
 _OTHER_WORDS_MAX: Final = 0.04

@@ -15,7 +15,8 @@ from functools import cache
 from typing import Final
 
 from memdir.retrieval.agents.expansion import EXPANSIONS
-from memdir.retrieval.agents.terms import Asked, stem
+from memdir.retrieval.agents.stems import stem
+from memdir.retrieval.agents.terms import Asked
 
 LETTERS_MIN: Final = 5
 MENDED_MAX: Final = 4

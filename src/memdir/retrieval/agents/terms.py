@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import functools
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-import Stemmer
-
 from memdir.retrieval.agents.common_words import EVERYDAY, WORK
 from memdir.retrieval.agents.expansion import expand
+from memdir.retrieval.agents.stems import known_stems, stem
 from memdir.retrieval.agents.tools_asked import tools_asked
 from memdir.store.text.passage_text import bigrams, name_parts, unspaced_runs
 from memdir.store.text.stopwords import ENGLISH
@@ -26,7 +24,6 @@ from memdir.store.text.words import fold
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _STOP: Final = ENGLISH
-_STEMS_MAX: Final = 200_000
 QUERY_WORDS_MAX: Final = 64
 """Different words of a query that are looked for; of more, the first ones."""
 LONG_WORDS: Final = 12
@@ -34,35 +31,6 @@ LONG_WORDS: Final = 12
 _READ_WORDS_MAX: Final = 8 * QUERY_WORDS_MAX
 _SENTENCE_END: Final = re.compile(r"(?<![.?!;])[.?!;]+\s+|\n+")
 _TAG_WORDS_MAX: Final = 4
-_local = threading.local()
-
-
-class _Stems(dict[str, str]):
-    """Stems of the words seen last. One for each thread: a stemmer may not be shared."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._stemmer = Stemmer.Stemmer("porter")
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _STEMS_MAX:
-            self.clear()
-        found: str = self._stemmer.stemWord(word)
-        self[word] = found
-        return found
-
-
-def _stems() -> _Stems:
-    try:
-        known: _Stems = _local.stems
-    except AttributeError:
-        known = _local.stems = _Stems()
-    return known
-
-
-def stem(word: str) -> str:
-    """Of a folded word."""
-    return _stems()[word]
 
 
 def words(text: str) -> list[str]:
@@ -89,7 +57,7 @@ def is_stop_word(word: str) -> bool:
 def counted(content: str, tags: Iterable[str]) -> tuple[dict[str, int], int]:
     """How often each stem stands in a memory's text and tags, and how many words that are: stop words included, parts of names
     not, for |D| of BM25 is that of the text as it is written."""
-    stems = _stems()
+    stems = known_stems()
     found: dict[str, int] = {}
     length = 0
     for text in (content, *tags):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import Stemmer
-
+from memdir.retrieval.agents.stems import stem
 from memdir.store.text.tools import KINDS
 from memdir.store.text.words import fold
 
@@ -28,7 +27,7 @@ _OF_ANY_KIND: Final = frozenset(
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(Stemmer.Stemmer("porter").stemWords(re.findall(r"[^\W_]+", fold(text))))
+    return frozenset(map(stem, re.findall(r"[^\W_]+", fold(text))))
 
 
 _SINGLE: Final = frozenset(name for kind in KINDS for name in kind.names if " " not in name)

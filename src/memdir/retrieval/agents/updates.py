@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from memdir.retrieval.agents.terms import is_stop_word, stem
+from memdir.retrieval.agents.stems import stem
+from memdir.retrieval.agents.terms import is_stop_word
 from memdir.store.text.words import fold
 
 

@@ -64,7 +64,7 @@ def _closest(
     *,
     besides: Sequence[wire.AgentHit],
 ) -> list[wire.AgentHit]:
-    """What comes next, of the project and of none, without the rules that keep noise out; none where the caller set a
+    """The closest others, of the project and of none, without the rules that keep noise out; none where the caller set a
     threshold."""
     if query.threshold is not None or len(besides) >= query.limit:
         return []

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import memdir.memory
+import memdir.store.text
 from memdir.core.paths import write_private
 from memdir.store.acting import SYSTEM, acting_as
 from memdir.store.store import Store
@@ -25,9 +26,10 @@ _SUFFIXES: Final = (".py", ".txt")
 
 
 def rules() -> str:
-    """What tells these rules from others: a SHA-256 over the files of `memdir.memory`."""
+    """What tells these rules from others: a SHA-256 over the files of `memdir.memory`, and of what it reads text with."""
     found = hashlib.sha256()
-    files = (one for one in resources.files(memdir.memory).iterdir() if one.name.endswith(_SUFFIXES))
+    packages = (memdir.memory, memdir.store.text)
+    files = (one for package in packages for one in resources.files(package).iterdir() if one.name.endswith(_SUFFIXES))
     for file in sorted(files, key=lambda one: one.name):
         data = file.read_bytes()
         found.update(f"{file.name} {len(data)}\n".encode() + data)
