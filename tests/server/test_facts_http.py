@@ -11,6 +11,7 @@ import pytest
 
 from tests.servers import ON_BOTH, ServerProcess
 
+from .conftest import until
 from .test_search_http import done
 
 pytestmark = ON_BOTH
@@ -60,16 +61,14 @@ def test_what_others_wrote_and_what_waits_brings_no_facts(server: ServerProcess,
     assert client.get("/v1/facts", params={**at, "words": "live"}).json() == {"facts": []}
     kept = [{"op": "move", "fromPath": "/memory/api/inbox/x.md", "path": "/memory/api/x.md"}]
     client.post("/v1/files:batch", json={"containerTag": tag, "operations": kept}).raise_for_status()
-    deadline = time.monotonic() + 60
-    found: list[str] = []
-    while found != ["I live in Turku."]:
-        assert time.monotonic() < deadline, found
-        found = [one["text"] for one in client.get("/v1/facts", params={**at, "words": "live"}).json()["facts"]]
+
+    def found() -> list[str]:
+        return [one["text"] for one in client.get("/v1/facts", params={**at, "words": "live"}).json()["facts"]]
+
+    until(lambda: found() == ["I live in Turku."])
     away = [{"op": "move", "fromPath": "/memory/api/x.md", "path": "/memory/.trash/x.md"}]
     client.post("/v1/files:batch", json={"containerTag": tag, "operations": away}).raise_for_status()
-    while found:
-        assert time.monotonic() < deadline, found
-        found = [one["text"] for one in client.get("/v1/facts", params={**at, "words": "live"}).json()["facts"]]
+    until(lambda: not found())
 
 
 def test_cards_and_pages_of_ones_own_say_what_stands_in_them_and_nothing_of_the_file(
@@ -90,11 +89,11 @@ def test_cards_and_pages_of_ones_own_say_what_stands_in_them_and_nothing_of_the_
         ("ana ruiz", "Ana Ruiz – Birthday: 1990-05-03"), ("user", "Name: Marit Solberg"),
         ("user", "Job: Head of Finance at Fjordkraft AS (2020 – present)"),
     }  # fmt: skip
-    deadline = time.monotonic() + 60
-    found: set[tuple[str, str]] = set()
-    while found != wanted:
-        assert time.monotonic() < deadline, found
-        found = {(one["subject"], one["text"]) for one in client.get("/v1/facts", params=at).json()["facts"]}
+
+    def found() -> set[tuple[str, str]]:
+        return {(one["subject"], one["text"]) for one in client.get("/v1/facts", params=at).json()["facts"]}
+
+    until(lambda: found() == wanted)
 
 
 @pytest.mark.promise("facts.when")
@@ -237,12 +236,12 @@ def test_the_user_is_known_by_name_whichever_note_comes_first(
         path, text, day = notes[name]
         note(client, tag, path, text, written_s=day * 86_400)
     wanted = {"Name: Tobias Renner (goes by Tobi)", "The user moved to Halle.", "The user's wife is Henrike."}
-    deadline = time.monotonic() + 60
-    found: dict[str, str] = {}
-    while set(found) != wanted:
-        assert time.monotonic() < deadline, found
-        found = {one["text"]: one["subject"] for one in client.get("/v1/facts", params=at).json()["facts"]}
-    assert set(found.values()) == {"user"}
+
+    def found() -> dict[str, str]:
+        return {one["text"]: one["subject"] for one in client.get("/v1/facts", params=at).json()["facts"]}
+
+    until(lambda: set(found()) == wanted)
+    assert set(found().values()) == {"user"}
 
 
 @pytest.mark.promise("facts.own-name")

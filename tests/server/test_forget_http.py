@@ -11,6 +11,7 @@ import pytest
 
 from tests.servers import ON_BOTH, ServerProcess
 
+from .conftest import until
 from .test_search_http import done
 
 pytestmark = ON_BOTH
@@ -37,11 +38,14 @@ def forget(client: httpx.Client, tag: str, **wanted: Any) -> dict[str, Any]:
 
 def verified(client: httpx.Client, receipt: dict[str, Any]) -> list[str]:
     body = {name: receipt[name] for name in ("containerTag", "key", "windows")}
-    while True:
-        answer = client.post("/v1/forget/verify", json=body).json()
-        if not answer["waiting"] and not answer["building"] and answer["logEmptied"]:
-            found: list[str] = answer["found"]
-            return found
+    answer: dict[str, Any] = {}
+
+    def is_settled() -> bool:
+        answer.update(client.post("/v1/forget/verify", json=body).json())
+        return not answer["waiting"] and not answer["building"] and bool(answer["logEmptied"])
+
+    until(is_settled, every_s=0.1)
+    return list(answer["found"])
 
 
 def text_at(client: httpx.Client, tag: str, path: str) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from memdir.server.dispatcher import Dispatcher
 from memdir.server.engine import Engine
 from memdir.store.sqlite.store import SqliteStore
 from memdir.store.store import Store
+from tests.server.conftest import until
 from tests.servers import ServerProcess
 
 CANARY = "canary-7be1e5"
@@ -294,10 +294,8 @@ def world(server: ServerProcess) -> Iterator[World]:
             "folder": made(containers=[tag], prefix="/elsewhere", actions=whole)["key"],
             "reader": made(containers=[tag], actions=["read"])["key"],
         }  # fmt: skip
-        deadline = time.monotonic() + 30
         with server.client(Authorization=f"Bearer {brief['key']}") as holder:
-            while holder.get("/v3/session").status_code != 401:
-                assert time.monotonic() < deadline
+            until(lambda: holder.get("/v3/session").status_code == 401)
         made_world = World(
             server=server, tag=tag, document_id=document_id, version=str(versions[-1]["version"]), memory_id=memory_id,
             victim=victim["id"], user=user, secrets=secrets, files=files,

@@ -12,7 +12,6 @@ import re
 import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +21,7 @@ import pytest
 
 from memdir.api.examples import EXAMPLES
 from memdir.store.sqlite.store import SqliteStore
+from tests.server.conftest import until
 from tests.server.test_matrix import ROUTES, ROWS, is_elsewhere
 from tests.servers import START_S
 
@@ -127,9 +127,7 @@ def fill(client: httpx.Client) -> None:
         text = f"# Plan {n}\n\nThe ropes of berth {n} were mended by Ida Lund. See [next](plan-{n + 1}.md).\n"
         client.put(f"/v1/files/work/plan-{n}.md", params={"containerTag": TAG}, content=text.encode()).raise_for_status()
         client.put(f"/v1/files/memory/n{n}.md", params={"containerTag": TAG}, content=f"- Ida likes {n}\n".encode())
-    deadline = time.monotonic() + 120
-    while client.get("/v3/documents/processing", params={"containerTag": TAG}).json()["totalCount"]:
-        assert time.monotonic() < deadline
+    until(lambda: not client.get("/v3/documents/processing", params={"containerTag": TAG}).json()["totalCount"], every_s=0.1)
 
 
 def use(client: httpx.Client) -> None:

@@ -1,5 +1,5 @@
 """No statement of a search, a put, a hook or a listing reads more than it returns: how many rows PostgreSQL really reads for
-each that a server runs, in a container of 20,000 documents.
+each that a server runs, in a container of 10,000 documents.
 
 The rows are copies of those that a server wrote, so that all are about the same subject and mention the same names.
 """
@@ -18,11 +18,11 @@ from memdir.store.postgres.dialect import translated
 from tests.postgres import Postgres
 from tests.server.test_query_plans import ALLOWED, STATEMENT, used
 
-COPIES: Final = 200
-READ_MAX: Final = 2_000
+COPIES: Final = 100
+READ_MAX: Final = 1_000
 """Rows that a statement may read; a tenth of what the tables hold, or less …"""
 RETURNED_SHARE: Final = 40
-"""… or so many for each row that it returns: for a page of 1,000 a scan of 20,000 is the better plan."""
+"""… or so many for each row that it returns: for a page of 1,000 a scan of 10,000 is the better plan."""
 Ran = tuple[str, Any, str]
 """A statement, its bindings, for whom it was run."""
 COPIED: Final[dict[str, dict[str, str]]] = {

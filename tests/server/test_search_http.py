@@ -242,7 +242,7 @@ def test_v3_search_groups_passages_by_document(client: httpx.Client, tag: str) -
 def test_a_document_with_many_good_passages_does_not_hide_the_others(client: httpx.Client, tag: str) -> None:
     filler = "The harbour master wrote every evening what came in and what went out, in his own hand. " * 9
     page = "# Day {day}\n\nThe violin repair of day {day}: violin repair, violin repair.\n\n{filler}\n\n"
-    put(client, tag, "/log.md", "".join(page.format(day=day, filler=filler) for day in range(300)).encode())
+    put(client, tag, "/log.md", "".join(page.format(day=day, filler=filler) for day in range(180)).encode())
     for name in ("Ada", "Boris", "Carla", "Dmitri", "Esra", "Finn", "Gudrun", "Hugo", "Ines"):
         put(client, tag, f"/{name}.md", f"{name} asked what a violin repair costs. {filler}\n".encode())
     done(client, tag)

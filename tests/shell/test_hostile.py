@@ -21,7 +21,7 @@ SECRET = "only-this-machine-knows"
 
 
 @pytest.mark.promise("shell.bounded", "shell.contained")
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 5])
 def test_no_script_gets_out_hangs_or_breaks_the_shell(tmp_path: Path, every: int) -> None:
     secret = tmp_path / "a-secret-file"
     secret.write_text(SECRET + "\n")

@@ -11,7 +11,7 @@ from tests.sim.lane import hold
 
 _CHUNK = 500
 _LONG_CHUNK = 10_000
-_TEST_LANE_SCHEDULES = 3_000
+_TEST_LANE_SCHEDULES = 1_500
 """The long lane goes on from there."""
 LONG_SCHEDULES = int(os.environ.get("MEMDIR_SIM_SCHEDULES", "1000000"))
 

@@ -29,7 +29,7 @@ from schemathesis.specs.openapi.checks import (
 from memdir.server.docs import described
 from tests.servers import ServerProcess, start
 
-CASES_MIN = 800
+CASES_MIN = 400
 CASES_MIN_LONG = 50_000
 CHECKS = [
     not_a_server_error,

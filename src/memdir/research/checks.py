@@ -215,7 +215,9 @@ class Checks:
             source = self._archive.get(cited.path) if not self.unresolved(cited) else None
             if source is not None:
                 spans.append("\n".join(source.lines[cited.first - 1 : cited.last]))
-                known += [source.title, source.url]
+                is_web = source.url.startswith(("http://", "https://"))
+                # The folders above a file say nothing of what it holds.
+                known += [source.title, source.url if is_web else source.url.rpartition("/")[2]]
         return missing(one.text, spans, "\n".join(known)) if spans else ["(no lines)"]
 
     def without_unsupported(self, text: str) -> tuple[str, list[str]]:

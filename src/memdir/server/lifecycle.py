@@ -216,7 +216,7 @@ def _stored_key(paths: AppPaths) -> str | None:
 
 class _Uvicorn(uvicorn.Server):
     """Says when it answers and when it is going to end, and ends long polls before it waits for requests under way. Signals are
-    the caller's."""
+    the caller's. Sleeps while nobody asks: uvicorn's own loop looks ten times a second whether it should end."""
 
     def __init__(
         self, config: uvicorn.Config, dispatcher: Dispatcher, started: Callable[[], None], ending: Callable[[], None]
@@ -225,10 +225,15 @@ class _Uvicorn(uvicorn.Server):
         self._dispatcher = dispatcher
         self._started = started
         self._ending = ending
+        self._stopped = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._started()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)  # for the headers of each answer
+        await self._stopped.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # First: who finds a server.json and nobody who answers takes that for a crash, and starts the server again.
@@ -251,6 +256,7 @@ class _Uvicorn(uvicorn.Server):
 
     def _stop(self) -> None:
         self.should_exit = True
+        self._stopped.set()
 
 
 async def _serve(options: ServerOptions, paths: AppPaths, store: Store, listener: socket.socket, ready: _Ready) -> None:
