@@ -26,17 +26,32 @@ def told(text: str, path: str = "/memory/chat.md") -> list[tuple[str, str]]:
         ("actually scratch that, we just upgraded to postgres 17", "We just upgraded to postgres 17"),
         ("got a new job!", "I got a new job!"),
         ("starting at monzo in january", "I'm starting at monzo in january"),
-        ("hab zwei katzen, mia und leo", "Ich habe zwei katzen, mia und leo"),
+        ("hab zwei katzen, mia und leo", "Ich habe zwei katzen, Mia und Leo"),
         ("bin lehrerin für mathe", "Ich bin lehrerin für mathe"),
         ("ah also dont use metric cups pls, i only have a scale", "Don't use metric cups please, I only have a scale"),
         ("bitte antworte immer auf deutsch", "Bitte antworte immer auf deutsch"),
         ("oh and my wife cant do gluten", "My wife can't do gluten"),
-        ("we deploy on thursdays only btw, never on a friday", "We deploy on thursdays only btw, never on a friday"),
+        ("we deploy on thursdays only btw, never on a friday", "We deploy on thursdays only, never on a friday"),
         ("por cierto vivo en sevilla", "Vivo en sevilla"),
     ],
 )  # fmt: skip
 def test_what_is_typed_carelessly_is_told_as_it_is_meant(typed: str, meant: str) -> None:
     assert ("user", meant) in told(chat("hello there", typed, "what do you think?"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "subject", "meant"),
+    [
+        ("jess is coeliac so keep it gluten free", "jess", "Jess is coeliac so keep it gluten free"),
+        ("had lunch with maria yesterday, she's moving to lyon", "maria", "Maria is moving to lyon"),
+        ("mein bruder felix arbeitet jetzt bei bosch", "felix", "Mein bruder Felix arbeitet jetzt bei bosch"),
+        ("mia is vegetarian now fyi", "mia", "Mia is vegetarian now"),
+        ("will that work?", None, None),
+    ],
+)
+def test_names_in_small_letters_are_names(typed: str, subject: str | None, meant: str | None) -> None:
+    found = told(chat("hello there", typed, "what do you think?"))
+    assert (found == []) if subject is None else ((subject, meant) in found)
 
 
 def test_several_facts_of_one_message_are_told_apart_and_point_to_their_sentences() -> None:

@@ -31,6 +31,48 @@ def test_a_first_line_alone_above_lines_is_the_heading_that_nothing_marks_as_one
     assert facts("Buy milk\n\ncall mum\nrenew passport\n", "/memory/notes.md") == ["call mum", "renew passport"]
 
 
+def test_a_note_without_capitals_is_read_as_it_is_meant() -> None:
+    said = (
+        "moved to bristol in may",
+        "im vegan",
+        "jess is coeliac",
+        "went climbing with tom. he's getting married",
+        "gave up tea",
+    )
+    note = "\n".join(said)
+    found = read(note, "/memory/notes.md")
+    assert [(one.subject, one.text) for one in found] == [
+        ("user", "I moved to bristol in may"), ("user", "I'm vegan"), ("jess", "Jess is coeliac"),
+        ("user", "Went climbing with Tom."), ("tom", "Tom is getting married"), ("user", "I gave up tea"),
+    ]  # fmt: skip
+    assert note.encode()[found[-1].start_byte : found[-1].end_byte].decode().strip() == "gave up tea"
+    of_ana = read("moved to bristol in may\nis vegan\n", "/memory/people/ana.md")
+    assert (of_ana[0].subject, of_ana[0].text) == ("ana", "Ana – moved to bristol in may")
+    assert facts("# Me\n\n## Allergies\n- cats (mild)\n- strawberries\n", "/memory/me.md")[0] == "Allergies: cats (mild)"
+    assert facts("x = max(a, b)\nif x == NULL {\n", "/memory/notes.md") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("I met Ana for lunch. She is moving to Graz.", ("ana", "Ana is moving to Graz.")),
+        ("Told Kate about the move. She works at Aviva now.", ("kate", "Kate works at Aviva now.")),
+        ("Played tennis with Ines on Sunday. She lives in Porto.", ("ines", "Ines lives in Porto.")),
+        ("Had a long call with Ben and Tom. He is moving to Bath.", ("user", "He is moving to Bath.")),
+        ("Met Ben Smith and Tom. He is moving to Bath.", ("user", "He is moving to Bath.")),
+    ],
+)
+def test_whom_a_diary_met_or_did_something_with_is_who_is_meant_behind_it(said: str, meant: tuple[str, str]) -> None:
+    assert [(one.subject, one.text) for one in read(said, "/memory/journal/2026-11-02.md")][-1] == meant
+
+
+@pytest.mark.parametrize("condition", ["coeliac", "asthmatic", "deaf", "dyslexic", "gluten intolerant"])
+def test_what_others_have_to_know_of_somebody_is_theirs(condition: str) -> None:
+    assert [(one.subject, one.text) for one in read(f"Ruth is {condition}.", "/memory/notes.md")] == [
+        ("ruth", f"Ruth is {condition}.")
+    ]
+
+
 def test_what_equals_something_in_a_note_is_remembered() -> None:
     said = "Bins: black tues\ndentist = Dr Amin, 0161 555 0192\nmy shoe size in EU = 42\n"
     assert "dentist = Dr Amin, 0161 555 0192" in facts(said, "/memory/notes.md")

@@ -12,6 +12,11 @@ MINE: Final = "my|our|meine?|mi|mon|ma"
 """Before the key of a line, whose it is: "My address: …"."""
 NEW: Final = "new|current|neue[rs]?|nuev[oa]|nouvelle|nouveau"
 """Before the key of a line, which one: "New address: …"."""
+CONDITION: Final = (
+    r"(?:vegan|vegetarian|pescatarian|c(?:o?e|œ)liac|diabetic|(?:lactose|gluten)[ -]intolerant|asthmatic|epileptic|dyslexic|"
+    r"left-handed|colou?r-?blind|(?:deaf|blind)(?! to\b)|teetotal|autistic)"
+)
+"""How somebody is for long, that others have to know."""
 _PAIR: Final = re.compile(
     rf"(?:[^:]{{1,40}} – )?(?:(?:{MINE}|{NEW}) )*(?P<key>[^:]{{1,40}}): +(?P<value>\S.*)", re.IGNORECASE | re.DOTALL
 )

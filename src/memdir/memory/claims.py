@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Final
 
-from memdir.memory.aspects import PLACES, SEVERAL_OF, aspect_of, is_home, topic_of
+from memdir.memory.aspects import CONDITION, PLACES, SEVERAL_OF, aspect_of, is_home, topic_of
 from memdir.memory.assertions import OPINION, is_meant
 from memdir.memory.claims_other_languages import LANGUAGES, NAME, Language, as_sentence
 from memdir.memory.occupations import EMPLOYER, JOB, NO_LESSON
@@ -194,7 +194,7 @@ _MANY: Final = (
     ("habit", rf"{_WHO}(?:['’](?:m|re|s))? (?:almost )?(?:always|never|usually) {_V}{_END}"),
     ("diet", (
         rf"{_WHO}(?:{_AM}{_HOW}|(?:['’](?:ve|s)| have| has)?{_HOW} (?:gone|went|become|became|turned)) "
-        r"(?P<value>vegan|vegetarian|diabetic|lactose[ -]intolerant|left-handed|colou?r-?blind)\b"
+        rf"(?P<value>{CONDITION})\b"
     )),
     ("diet", rf"{_WHO} (?:does ?n['’]t|do ?n['’]t|does not|do not|can['’]?t|cannot) (?:eat|drink) {_V}{_END}"),
     ("role", rf"{_WHO}{_AM}{_HOW} (?:works?|working|employed) as (?:an? )?{_V}{_END}"),

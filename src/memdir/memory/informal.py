@@ -1,11 +1,13 @@
-"""What people type in a chat as sentences that the rules read: "btw moved to bristol last month, im vegan" is "I moved to
-bristol last month, I'm vegan". English, German and French; Spanish needs no subject. Pure.
+"""What people type in a chat, or in a note without capitals, as sentences that the rules read: "btw moved to bristol last
+month, im vegan, jess isnt" is "I moved to bristol last month, I'm vegan, Jess isn't". English, German and French; Spanish needs
+no subject. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from typing import Final
 
 from memdir.store.text.sentences import sentences
@@ -19,6 +21,10 @@ _OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 """What stands before what is said."""
+_FILLER: Final = re.compile(
+    r"(?<=\w),? (?:btw|fyi|tbh|lol|ngl|haha+|hehe|x{1,3})\b(?= *[,.!?;]| *$| (?:so|and|but)\b)", re.IGNORECASE
+)
+"""What stands behind it, and says nothing."""
 _WORDS: Final = tuple(
     (re.compile(rf"(?<![\w.'’/-])(?:{typed})(?![\w'’/-])"), meant)
     for typed, meant in (
@@ -87,6 +93,14 @@ _LACKING: Final = (
     ),
 )
 """How a sentence begins that has no subject, and what it lacks."""
+_NAMES: Final = frozenset(
+    name
+    for line in files("memdir.memory").joinpath("first_names.txt").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+    for name in line.split()
+)
+_WORD: Final = re.compile(r"(?<![\w@/.#&'’-])[a-zß-ÿ]{2,14}(?![\w@/-]|\.\w)")
+_CODE: Final = re.compile(r"[={}\\]|\w\(|;$|</?\w+>")
 _SHORT_HABE: Final = re.compile(r"(?<=\bich )hab(?= )", re.IGNORECASE)
 _BEGINS: Final = re.compile(r"(?<=[.!?] )[a-zß-ÿ]")
 
@@ -109,6 +123,13 @@ _OF_PROGRAMS: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_PROGRAMS_SHARE: Final = 0.3
+_TYPED_SHARE: Final = 0.8
+
+
+def is_typed(said: Iterable[str]) -> bool:
+    """Whether most sentences of a text begin with small letters."""
+    small = [one[0].islower() for one in said if one[:1].isalpha()]
+    return bool(small) and sum(small) >= _TYPED_SHARE * len(small)
 
 
 def is_about_programs(said: Sequence[str]) -> bool:
@@ -121,21 +142,29 @@ def is_of_the_moment(said: str) -> bool:
     return _OF_THE_MOMENT.match(said) is not None
 
 
-def as_sentences(said: str) -> list[tuple[int, str]]:
-    """Of one paragraph of a message: where each sentence begins in it, and what it says."""
+def as_sentences(said: str, *, is_item: bool = False) -> list[tuple[int, str]]:
+    """Of one paragraph of such a text: where each sentence begins in it, and what it says. Code stays as it is, and an item of
+    a list that may be none ("cats", below "Allergies")."""
     marked = _BEGINS.sub(lambda found: found[0].upper(), said)
-    return [(start, _sentence(said[start:end])) for start, end in sentences(marked)]
+    found = []
+    for start, end in sentences(marked):
+        typed = said[start:end]
+        is_code = _CODE.search(typed) is not None
+        meant = typed if is_code else _sentence(typed)
+        found.append((start, typed if is_code or (is_item and meant == typed) else f"{meant[:1].upper()}{meant[1:]}"))
+    return found
 
 
 def _sentence(typed: str) -> str:
+    """With what it lacks, but for its first capital."""
     opening = _OPENING.match(typed)
-    said = typed if opening is None else typed[opening.end() :]
+    said = _FILLER.sub("", typed if opening is None else typed[opening.end() :])
     if _GERMAN.search(said) is None:
         for rule, meant in _WORDS:
             said = rule.sub(meant, said)
+    said = _WORD.sub(lambda found: found[0].capitalize() if found[0] in _NAMES else found[0], said)
     said = _OWNER.sub(r"\1's", said)
     lacking = next((subject for rule, subject in _LACKING if rule.match(said)), "")
     if lacking:
         said = f"{lacking}{said[:1].lower()}{said[1:]}"
-    said = _SHORT_HABE.sub("habe", said)
-    return f"{said[:1].upper()}{said[1:]}"
+    return _SHORT_HABE.sub("habe", said)

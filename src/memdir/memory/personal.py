@@ -13,7 +13,7 @@ from itertools import compress
 from typing import Final
 
 from memdir.core.caseless import Caseless
-from memdir.memory.aspects import MINE, NEW
+from memdir.memory.aspects import CONDITION, MINE, NEW
 from memdir.memory.assertions import AUTHOR, SAYS_WE, SAYS_YOU, SPECIALIST, TECHNICAL, is_explanatory, is_meant
 from memdir.memory.claims import claim_of, is_readable
 from memdir.memory.dates import DATE, DAY_PREFIX
@@ -30,8 +30,8 @@ SHORT_MAX_WORDS: Final = 40
 
 _HOW: Final = r"(?:(?:really|usually|always|never|often|also|still|currently|no longer|now|just|strongly|mostly|recently) )?"
 _IS: Final = (
-    r"(?:allergic|married|engaged|divorced|vegan|vegetarian|pregnant|retired|born|afraid|left-handed|lactose|colou?r-?blind|"
-    r"diabetic|\d{1,3} years old|from [A-Z]|based in|learning|looking for|working (?:at|for|as|on)|training for|"
+    rf"(?:{CONDITION}|allergic|married|engaged|divorced|pregnant|retired|born|afraid|"
+    r"\d{1,3} years old|from [A-Z]|based in|learning|looking for|working (?:at|for|as|on)|training for|"
     r"on (?:\w+ leave|leave|holiday|vacation|sabbatical|call)|responsible for|fluent|"
     r"(?:starting|moving|leaving|joining|expecting|retiring)\b(?! (?:from|at|the (?:day|week|file|list))\b))"
 )

@@ -26,9 +26,18 @@ _HAS: Final = re.compile(r"(?:been|got|had|gone|become|begun|\w+ed)\b")
 MEETING: Final = r"Met|Saw|Called|Visited|Rang|Phoned"
 OCCASION: Final = r"Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Catch-up|Walk|Chat"
 """Patterns of how a diary says that one met somebody."""
+_SPEAKING: Final = (
+    r"[Tt]old|[Aa]sked|[Tt]exted|[Mm]essaged|[Ee]mailed|[Hh]elped|[Hh]eard from|[Rr]an into|[Bb]umped into|[Cc]aught up with|"
+    r"[Hh]ung out with|[Pp]icked up|[Dd]ropped off"
+)
+_DOING: Final = (
+    r"(?:[Ww]ent|[Hh]ad|[Pp]layed|[Ww]atched|[Cc]ooked|[Ww]orked|[Rr]an|[Ss]pent|[Ss]at|[Ss]tayed|[Ww]alked|[Dd]rove|[Dd]id|"
+    r"[Ss]aw|[Pp]aired|[Tt]rained)(?: [a-z\d][\w'’-]*){0,5}? with"
+)
 _MET: Final = re.compile(
-    rf"(?:(?:{MEETING})|(?:(?:{OCCASION}|Meeting|1:1|Talked|Spoke|Chatted|Talk) (?:with|to)))(?: (?:up )?with)? "
-    r"(?P<name>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2})(?! and\b|,)"
+    rf"(?:I |We )?(?:(?i:{MEETING})|{_SPEAKING}|{_DOING}|(?:(?:{OCCASION}|Meeting|1:1|Talk) (?:with|to))|"
+    r"(?:[Tt]alked|[Ss]poke|[Cc]hatted) (?:with|to))(?: (?:up )?with)? "
+    r"(?P<name>(?>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+){0,2}))(?! and\b|,)"
 )
 """Whom what follows tells of."""
 _OF_THEM: Final = re.compile(
