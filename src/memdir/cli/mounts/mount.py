@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -402,7 +403,9 @@ def _say_mounted(record: MountRecord, report: ImportReport | None, *, created: b
         out.document(_document(record, report, created=created) | {"already_mounted": False, "agent_hint": hinted})
     elif record.nfs_command:
         problem = visible(record.nfs_problem.partition("\n")[0])
-        out.line(f"{record.name} is served over NFS and not mounted ({problem}); root can:")
+        lacks_client = re.search("unknown filesystem type|bad option|need a /sbin/mount", problem) is not None
+        who = "with an NFS client (Debian: apt install nfs-common) root can" if lacks_client else "root can"
+        out.line(f"{record.name} is served over NFS and not mounted ({problem.rstrip('.')}); {who}:")
         out.line(f"  {record.nfs_command}")
     elif not foreground:
         out.line(f"{record.name} is mounted at {out.name(record.path)}")
