@@ -20,12 +20,12 @@ def told(text: str, path: str = "/memory/chat.md") -> list[tuple[str, str]]:
     [
         ("hey can you help me plan dinner? im vegan and my gf is allergic to peanuts",
          "I'm vegan and my girlfriend is allergic to peanuts"),
-        ("nice. btw we moved to bristol last month", "We moved to bristol last month"),
+        ("nice. btw we moved to bristol last month", "We moved to Bristol last month"),
         ("yeah i work from home on fridays", "I work from home on fridays"),
         ("ok so i switched from vscode to zed last week", "I switched from vscode to zed last week"),
         ("actually scratch that, we just upgraded to postgres 17", "We just upgraded to postgres 17"),
         ("got a new job!", "I got a new job!"),
-        ("starting at monzo in january", "I'm starting at monzo in january"),
+        ("starting at monzo in january", "I'm starting at Monzo in january"),
         ("hab zwei katzen, mia und leo", "Ich habe zwei katzen, Mia und Leo"),
         ("bin lehrerin für mathe", "Ich bin lehrerin für mathe"),
         ("ah also dont use metric cups pls, i only have a scale", "Don't use metric cups please, I only have a scale"),
@@ -43,7 +43,7 @@ def test_what_is_typed_carelessly_is_told_as_it_is_meant(typed: str, meant: str)
     ("typed", "subject", "meant"),
     [
         ("jess is coeliac so keep it gluten free", "jess", "Jess is coeliac so keep it gluten free"),
-        ("had lunch with maria yesterday, she's moving to lyon", "maria", "Maria is moving to lyon"),
+        ("had lunch with maria yesterday, she's moving to lyon", "maria", "Maria is moving to Lyon"),
         ("mein bruder felix arbeitet jetzt bei bosch", "felix", "Mein bruder Felix arbeitet jetzt bei bosch"),
         ("mia is vegetarian now fyi", "mia", "Mia is vegetarian now"),
         ("will that work?", None, None),

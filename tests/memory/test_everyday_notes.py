@@ -8,7 +8,8 @@ import pytest
 
 from memdir.memory.extract import extract
 from memdir.memory.journals import Journal
-from memdir_bench.memory.judging import bytes_before
+from memdir.memory.profile import profile
+from memdir_bench.memory.judging import DAY_MS, Store, bytes_before
 from tests.memory.reading import facts, read
 
 _LINES = "Ich gehe jetzt dienstags zum Bouldern.\nJ'ai arrêté le café.\nHe dejado el café.\n"
@@ -42,7 +43,7 @@ def test_a_note_without_capitals_is_read_as_it_is_meant() -> None:
     note = "\n".join(said)
     found = read(note, "/memory/notes.md")
     assert [(one.subject, one.text) for one in found] == [
-        ("user", "I moved to bristol in may"), ("user", "I'm vegan"), ("jess", "Jess is coeliac"),
+        ("user", "I moved to Bristol in may"), ("user", "I'm vegan"), ("jess", "Jess is coeliac"),
         ("user", "Went climbing with Tom."), ("tom", "Tom is getting married"), ("user", "I gave up tea"),
     ]  # fmt: skip
     assert note.encode()[found[-1].start_byte : found[-1].end_byte].decode().strip() == "gave up tea"
@@ -50,6 +51,37 @@ def test_a_note_without_capitals_is_read_as_it_is_meant() -> None:
     assert (of_ana[0].subject, of_ana[0].text) == ("ana", "Ana – moved to bristol in may")
     assert facts("# Me\n\n## Allergies\n- cats (mild)\n- strawberries\n", "/memory/me.md")[0] == "Allergies: cats (mild)"
     assert facts("x = max(a, b)\nif x == NULL {\n", "/memory/notes.md") == []
+
+
+def test_where_one_lives_and_works_changes_in_small_letters_too() -> None:
+    store = Store()
+    store.write(
+        "/memory/2026-01.md", "i live in leeds, work at asda hq\nim vegan\njess lives in new york\n", now_ms=20_000 * DAY_MS
+    )
+    later = "moved to york last week\nleft asda, starting at nestle\njess lives in hull now\neating fish again\n"
+    store.write("/memory/2026-05.md", later, now_ms=20_100 * DAY_MS)
+    shown = profile(store.latest(), now_ms=20_101 * DAY_MS)
+    assert sorted(shown.static_texts + shown.dynamic_texts) == [
+        "Eating fish again", "I left Asda, starting at nestle", "I moved to York last week", "Jess lives in Hull now",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "2026", "2026-05", "May 2026", "january", "Montag", "10.05.2026", "summer-2026", "today", "Q3 2026", "stuff",
+        "phone notes", "New note", "thoughts", "brain dump 2", "notas",
+    ],
+)  # fmt: skip
+def test_a_note_called_after_a_time_or_after_nothing_is_the_users(name: str) -> None:
+    assert [(one.subject, one.text) for one in read("- left the tennis club\n", f"/memory/{name}.md")] == [
+        ("user", "I left the tennis club")
+    ]
+
+
+@pytest.mark.parametrize("name", ["May", "jan", "julia", "marc", "tennis club", "people/winter", "projects/spring"])
+def test_a_note_called_after_somebody_or_something_is_theirs(name: str) -> None:
+    assert read("- left the tennis club\n", f"/memory/{name}.md")[0].subject == name.rpartition("/")[2].casefold()
 
 
 @pytest.mark.parametrize(

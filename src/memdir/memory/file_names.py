@@ -42,6 +42,29 @@ _OF_DAYS: Final = re.compile(
     r"(?:-?(?:for-)?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
 )
 """Names of files that people write into day by day, about themselves."""
+_NAMED_MONTH: Final = r"jan|may|april|june|august|julio"
+"""Months that people are called, too: only with a number."""
+_PERIOD: Final = (
+    r"january|januar|janvier|enero|feb(?:ruary|ruar|rero)?|f[eé]vrier|mar(?:ch|s|zo)?|märz|apr|avril|abril|mai|mayo|jun[io]?|juin|"
+    r"junio|jul[iy]?|juillet|aug|ao[uû]t|agosto|sept?(?:ember|embre|iembre)?|septiembre|o[ck]t(?:ober|obre|ubre)?|"
+    r"nov(?:ember|embre|iembre)?|de[cz](?:ember)?|d[eé]cembre|diciembre|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
+    r"montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|"
+    r"martes|miércoles|jueves|viernes|sábado|domingo|spring|summer|autumn|fall|winter|christmas|frühling|sommer|herbst|"
+    r"printemps|été|automne|hiver|primavera|verano|otoño|invierno|week|[hqw]\d{1,2}"
+)
+_NUMBERS: Final = r"\d{1,4}(?:[-.]\d{1,4}){0,2}"
+_OF_PERIOD: Final = re.compile(
+    rf"(?:(?:my|notes?|journal|diary|log)-)*(?:{_NUMBERS}|(?:{_NUMBERS}-)?(?:{_PERIOD})(?:-?{_NUMBERS})?|"
+    rf"{_NUMBERS}-?(?:{_NAMED_MONTH})(?:-{_NUMBERS})?|(?:{_NAMED_MONTH})-?{_NUMBERS}|this-(?:week|month|year)|to(?:day|morrow)|"
+    r"yesterday|heute|hoy|hier)(?:-(?:notes?|journal|diary|log))?"
+)
+"""Names of files of a day, a month or another time."""
+_OF_ANYTHING: Final = re.compile(
+    r"(?:(?:my|new|phone|some|other|all|neue|nueva|nouvelle)-)*(?:notes?|things?|stuff|thoughts|brain|dump|files?|facts|updates?|"
+    r"news|drafts?|temp|tmp|tests?|life-stuff|everything|misc|notizen?|notas?|divers|varios|sonstiges|unbenannt|sans-titre|"
+    r"sin-título)(?:-?\d+)?"
+)
+"""Names that tell nothing of what is in a file."""
 _GROUPS_STEMS: Final = frozenset(
     "team family friends colleagues familie freunde kollegen famille amis collègues familia amigos".split()  # noqa: SIM905
 )
@@ -91,6 +114,8 @@ def subject_of(path: str) -> str:
         return whose
     is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, TASK_LIST_NAME))
     is_own = is_own or is_own_resume(path) or _HABITS.fullmatch(base) is not None
+    if stem_of(folder) not in RECORDS_STEMS:
+        is_own = is_own or _OF_PERIOD.fullmatch(base) is not None or _OF_ANYTHING.fullmatch(base) is not None
     if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", title_of(name)).strip()

@@ -100,6 +100,22 @@ _NAMES: Final = frozenset(
     for name in line.split()
 )
 _WORD: Final = re.compile(r"(?<![\w@/.#&'’-])[a-zß-ÿ]{2,14}(?![\w@/-]|\.\w)")
+_GOES_ON: Final = (
+    r"(?:now|last|this|next|in|since|with|from|for|and|but|on|at|until|till|again|yesterday|today|so|by|as|because|soon|after|"
+    r"before|then|where|full-time|part-time|permanently|originally)\b"
+)
+_NO_PLACE: Final = (
+    r"(?!(?:town|bed|college|uni|university|school|work|home|there|here|halls|student|peace|fear|debt|it|this|that|me|him|her|"
+    r"them|us|my|our|the|an?|early|late|alone|behind|out|over|off|today|tomorrow|nights?|weekends?|once|least|first|noon|"
+    r"midnight|mon|tues?|weds?|thurs?|fri|sat|sun|\w+ing|\w+days?|\w+self)\b)"
+)
+_PLACE: Final = re.compile(
+    r"(?:(?<=[\w'’] )|(?=[Ii]['’]m ))(?P<before>(?:live[sd]?|living|moved?|moves|moving|relocat(?:ed|ing)|based|born|grew up|"
+    r"settled|staying|[Ii]['’]m|originally|comes?) (?:in|to|near|from|back to) |"
+    r"(?:works?|working|worked|started|starts|starting|interning|job|hired) (?:at|for) |(?:left|joined|joining|leaving) )"
+    rf"(?P<name>{_NO_PLACE}(?!{_GOES_ON})[a-zß-ÿ]{{3,}}(?: (?!{_GOES_ON})[a-zß-ÿ]{{2,}})?)(?= *[,.;!?)]| *$| {_GOES_ON})"
+)
+"""Where somebody lives or works, by a name in small letters."""
 _CODE: Final = re.compile(r"[={}\\]|\w\(|;$|</?\w+>")
 _SHORT_HABE: Final = re.compile(r"(?<=\bich )hab(?= )", re.IGNORECASE)
 _BEGINS: Final = re.compile(r"(?<=[.!?] )[a-zß-ÿ]")
@@ -127,8 +143,8 @@ _TYPED_SHARE: Final = 0.8
 
 
 def is_typed(said: Iterable[str]) -> bool:
-    """Whether most sentences of a text begin with small letters."""
-    small = [one[0].islower() for one in said if one[:1].isalpha()]
+    """Whether most sentences of a text begin with small letters, but for "I"."""
+    small = [one[0].islower() for one in said if one[:1].isalpha() and not re.match(r"I\b", one)]
     return bool(small) and sum(small) >= _TYPED_SHARE * len(small)
 
 
@@ -167,4 +183,5 @@ def _sentence(typed: str) -> str:
     lacking = next((subject for rule, subject in _LACKING if rule.match(said)), "")
     if lacking:
         said = f"{lacking}{said[:1].lower()}{said[1:]}"
+    said = _PLACE.sub(lambda found: found["before"] + found["name"].title(), said)
     return _SHORT_HABE.sub("habe", said)
