@@ -70,7 +70,7 @@ def test_where_one_lives_and_works_changes_in_small_letters_too() -> None:
     "name",
     [
         "2026", "2026-05", "May 2026", "january", "Montag", "10.05.2026", "summer-2026", "today", "Q3 2026", "stuff",
-        "phone notes", "New note", "thoughts", "brain dump 2", "notas",
+        "phone notes", "2026/jan", "journal/may", "New note", "thoughts", "brain dump 2", "notas",
     ],
 )  # fmt: skip
 def test_a_note_called_after_a_time_or_after_nothing_is_the_users(name: str) -> None:

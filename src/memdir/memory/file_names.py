@@ -43,7 +43,7 @@ _OF_DAYS: Final = re.compile(
 )
 """Names of files that people write into day by day, about themselves."""
 _NAMED_MONTH: Final = r"jan|may|april|june|august|julio"
-"""Months that people are called, too: only with a number."""
+"""Months that people are called, too: only with a number, or in a folder of a journal or a year."""
 _PERIOD: Final = (
     r"january|januar|janvier|enero|feb(?:ruary|ruar|rero)?|f[eé]vrier|mar(?:ch|s|zo)?|märz|apr|avril|abril|mai|mayo|jun[io]?|juin|"
     r"junio|jul[iy]?|juillet|aug|ao[uû]t|agosto|sept?(?:ember|embre|iembre)?|septiembre|o[ck]t(?:ober|obre|ubre)?|"
@@ -114,8 +114,10 @@ def subject_of(path: str) -> str:
         return whose
     is_own = base in _USER_STEMS or is_of_assistant(base) or any(one.fullmatch(base) for one in (_OF_DAYS, TASK_LIST_NAME))
     is_own = is_own or is_own_resume(path) or _HABITS.fullmatch(base) is not None
-    if stem_of(folder) not in RECORDS_STEMS:
-        is_own = is_own or _OF_PERIOD.fullmatch(base) is not None or _OF_ANYTHING.fullmatch(base) is not None
+    above = stem_of(folder)
+    if above not in RECORDS_STEMS:
+        is_month = re.fullmatch(_NAMED_MONTH, base) is not None and (above.isdigit() or _OF_DAYS.fullmatch(above) is not None)
+        is_own = is_own or is_month or any(one.fullmatch(base) for one in (_OF_PERIOD, _OF_ANYTHING))
     if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", title_of(name)).strip()
