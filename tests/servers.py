@@ -22,6 +22,8 @@ from tests.postgres import Postgres
 START_S = 180.0
 ON_BOTH = pytest.mark.parametrize("server", ["sqlite", "postgres"], indirect=True)
 """For tests of a whole server: over both engines."""
+ON_SQLITE = pytest.mark.parametrize("server", ["sqlite", pytest.param("postgres", marks=pytest.mark.long)], indirect=True)
+"""For rules that stand above the store: over the other engine in the long lane."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,12 +14,10 @@ import pytest
 from memdir.agents.project import Project
 from memdir.client.light import LightCallError
 from memdir.store.agents.files import parsed, rendered
-from tests.servers import ON_BOTH, ServerProcess
+from tests.servers import ON_BOTH, ON_SQLITE, ServerProcess
 
 from .test_agents_http import file_of, memories_of
 from .test_search_http import done
-
-pytestmark = ON_BOTH
 
 POISONED = (Path(__file__).parent / "data" / "poisoned.txt").read_text(encoding="utf-8").splitlines()
 ORDERS = POISONED[:40]
@@ -32,6 +30,7 @@ def told(memories: Any, prompt: str, **more: Any) -> list[str]:
     return answer
 
 
+@ON_BOTH
 @pytest.mark.promise("agent.provenance")
 def test_who_stored_a_memory_and_whether_it_is_trusted_stand_in_its_file_and_in_every_answer(
     server: ServerProcess, client: httpx.Client, tag: str
@@ -57,6 +56,7 @@ def test_who_stored_a_memory_and_whether_it_is_trusted_stand_in_its_file_and_in_
     assert f"{stored['id']}; by claude-code, confirmed {confirmed['confirmedAt'][:10]}) Rate limits" in block
 
 
+@ON_SQLITE
 @pytest.mark.promise("agent.poison")
 def test_of_a_hundred_poisoned_memories_none_reaches_a_prompt_that_did_not_ask_for_it(
     server: ServerProcess, client: httpx.Client, tag: str
@@ -71,6 +71,7 @@ def test_of_a_hundred_poisoned_memories_none_reaches_a_prompt_that_did_not_ask_f
     assert memories.profile(project="api", limit=50)["memories"] == []
 
 
+@ON_SQLITE
 def test_what_an_agent_stores_and_reads_like_an_order_is_held_back_by_itself(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)
     stored = [memories.store(text, project="api", stored_by="agent codex")["memories"][0] for text in ORDERS]
@@ -97,6 +98,7 @@ def test_what_an_agent_stores_and_reads_like_an_order_is_held_back_by_itself(ser
     assert memories.get(other["id"])["content"] == "Deploys run on Mondays."
 
 
+@ON_SQLITE
 @pytest.mark.promise("agent.superseded")
 def test_what_updates_a_memory_takes_its_place_and_the_former_text_is_history(
     server: ServerProcess, client: httpx.Client, tag: str
@@ -123,6 +125,7 @@ def test_what_updates_a_memory_takes_its_place_and_the_former_text_is_history(
     assert [hit["memory"]["content"] for hit in hits] == ["The staging database was upgraded to Postgres 16."]
 
 
+@ON_SQLITE
 def test_several_memories_are_replaced_by_one_when_that_is_asked_for(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)
     ids = [
@@ -136,6 +139,7 @@ def test_several_memories_are_replaced_by_one_when_that_is_asked_for(server: Ser
         memories.store("Nothing.  About nothing at all.", supersedes=["01JD3Y6T0V8Q9W3N5K7M1P2R4S"])
 
 
+@ON_SQLITE
 @pytest.mark.promise("agent.review")
 def test_what_is_unsure_is_a_question_until_somebody_decides(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)
@@ -155,6 +159,7 @@ def test_what_is_unsure_is_a_question_until_somebody_decides(server: ServerProce
     assert memories.review(project="api") == ([], 0)
 
 
+@ON_SQLITE
 @pytest.mark.promise("agent.inbox")
 def test_what_is_proposed_waits_in_an_inbox_and_is_kept_when_it_is_said_again_or_confirmed(
     server: ServerProcess, client: httpx.Client, tag: str
@@ -194,6 +199,7 @@ def test_what_is_proposed_waits_in_an_inbox_and_is_kept_when_it_is_said_again_or
     assert memories.review() == ([], 0)
 
 
+@ON_BOTH
 @pytest.mark.promise("agent.project-identity")
 def test_projects_that_are_called_alike_do_not_share_and_clones_of_one_do(
     server: ServerProcess, client: httpx.Client, tag: str
@@ -223,6 +229,7 @@ def test_projects_that_are_called_alike_do_not_share_and_clones_of_one_do(
     assert memories.context(**asked)["memoryIds"] == []
 
 
+@ON_BOTH
 def test_sessions_that_begin_at_once_in_a_new_project_share_it(server: ServerProcess, tag: str) -> None:
     project = Project("shop", ("root:abc", "folder:1"))
     with ThreadPoolExecutor(8) as pool:
@@ -230,6 +237,7 @@ def test_sessions_that_begin_at_once_in_a_new_project_share_it(server: ServerPro
     assert set(found) == {"shop"}
 
 
+@ON_SQLITE
 def test_a_part_of_a_repository_is_told_what_is_known_of_all_of_it(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)
     keys = ["remote:github.com/acme/shop"]
@@ -243,6 +251,7 @@ def test_a_part_of_a_repository_is_told_what_is_known_of_all_of_it(server: Serve
     assert "of shop" in block
 
 
+@ON_SQLITE
 def test_front_matter_of_a_memory_is_read_back_as_it_was_written(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)
     memories.store("Owls hunt at night.", stored_by="import adr", trusted=False)
@@ -254,6 +263,7 @@ def test_front_matter_of_a_memory_is_read_back_as_it_was_written(server: ServerP
     assert parsed(rendered(again).decode(), created_at_ms=0, updated_at_ms=0).provenance == again.provenance
 
 
+@ON_BOTH
 @pytest.mark.promise("agent.superseded")
 def test_after_many_updates_the_last_one_holds_and_all_of_them_are_history(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)
@@ -273,6 +283,7 @@ def test_after_many_updates_the_last_one_holds_and_all_of_them_are_history(serve
         assert [one["until"] for one in versions[1:]] == [one["since"] for one in versions[:-1]]
 
 
+@ON_BOTH
 @pytest.mark.promise("agent.superseded")
 def test_updates_at_once_lose_nothing(server: ServerProcess, tag: str) -> None:
     memories = memories_of(server, tag)
