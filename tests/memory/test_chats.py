@@ -33,6 +33,8 @@ def told(text: str, path: str = "/memory/chat.md") -> list[tuple[str, str]]:
         ("oh and my wife cant do gluten", "My wife can't do gluten"),
         ("we deploy on thursdays only btw, never on a friday", "We deploy on thursdays only, never on a friday"),
         ("por cierto vivo en sevilla", "Vivo en sevilla"),
+        ("we moved to new york from leeds", "We moved to New York from leeds"),
+        ("we moved to settings.toml", "We moved to settings.toml"),
     ],
 )  # fmt: skip
 def test_what_is_typed_carelessly_is_told_as_it_is_meant(typed: str, meant: str) -> None:

@@ -70,7 +70,7 @@ _LACKING: Final = (
         re.compile(
             rf"{_ADVERB}(?:moved|started|quit|left|joined|sold|bought|got|adopted|switched|changed jobs|gave up|stopped|"
             r"graduated|retired|broke up|turned \d\d?(?! \w+s\b)|became|signed up|lost|passed|grew up|was born|live|love|hate|"
-            r"work (?:at|for|in|as|from))\b(?!:| me\b)",
+            r"work (?:at|for|in|as|from))\b(?!:| me\b| \w+ (?:is|are|was|were|needs?)\b)",
             re.IGNORECASE,
         ),
         "I ",
@@ -99,6 +99,7 @@ _NAMES: Final = frozenset(
     if not line.startswith("#")
     for name in line.split()
 )
+"""In small letters."""
 _WORD: Final = re.compile(r"(?<![\w@/.#&'’-])[a-zß-ÿ]{2,14}(?![\w@/-]|\.\w)")
 _GOES_ON: Final = (
     r"(?:now|last|this|next|in|since|with|from|for|and|but|on|at|until|till|again|yesterday|today|so|by|as|because|soon|after|"
@@ -113,7 +114,7 @@ _PLACE: Final = re.compile(
     r"(?:(?<=[\w'’] )|(?=[Ii]['’]m ))(?P<before>(?:live[sd]?|living|moved?|moves|moving|relocat(?:ed|ing)|based|born|grew up|"
     r"settled|staying|[Ii]['’]m|originally|comes?) (?:in|to|near|from|back to) |"
     r"(?:works?|working|worked|started|starts|starting|interning|job|hired) (?:at|for) |(?:left|joined|joining|leaving) )"
-    rf"(?P<name>{_NO_PLACE}(?!{_GOES_ON})[a-zß-ÿ]{{3,}}(?: (?!{_GOES_ON})[a-zß-ÿ]{{2,}})?)(?= *[,.;!?)]| *$| {_GOES_ON})"
+    rf"(?P<name>{_NO_PLACE}(?!{_GOES_ON})[a-zß-ÿ]{{3,}}(?: (?!{_GOES_ON})[a-zß-ÿ]{{2,}})?)(?= *[,.;!?)](?!\w)| *$| {_GOES_ON})"
 )
 """Where somebody lives or works, by a name in small letters."""
 _CODE: Final = re.compile(r"[={}\\]|\w\(|;$|</?\w+>")
