@@ -105,6 +105,15 @@ def test_what_others_have_to_know_of_somebody_is_theirs(condition: str) -> None:
     ]
 
 
+def test_scripts_and_commented_settings_bring_nothing() -> None:
+    comment = "# This is the global list of trusted keys.  Comment lines, like this\n" * 3
+    said = "\n- Birthday: 3 May\n- I live in Porto\n"
+    assert facts(said, "/memory/notes.txt") != []
+    assert facts(comment + said, "/memory/notes.txt") == []
+    assert facts("#!/usr/bin/perl\n" + said, "/memory/notes") == []
+    assert facts("# Monday\n# Tuesday\n# Wednesday\n" + said, "/memory/notes.txt") != []
+
+
 def test_what_equals_something_in_a_note_is_remembered() -> None:
     said = "Bins: black tues\ndentist = Dr Amin, 0161 555 0192\nmy shoe size in EU = 42\n"
     assert "dentist = Dr Amin, 0161 555 0192" in facts(said, "/memory/notes.md")

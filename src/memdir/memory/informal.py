@@ -112,7 +112,7 @@ _NO_PLACE: Final = (
 )
 _PLACE: Final = re.compile(
     r"(?:(?<=[\w'’] )|(?=[Ii]['’]m ))(?P<before>(?:live[sd]?|living|moved?|moves|moving|relocat(?:ed|ing)|based|born|grew up|"
-    r"settled|staying|[Ii]['’]m|originally|comes?) (?:in|to|near|from|back to) |"
+    r"settled|staying|[Ii]['’]m|originally) (?:in|to|near|from|back to) |"
     r"(?:works?|working|worked|started|starts|starting|interning|job|hired) (?:at|for) |(?:left|joined|joining|leaving) )"
     rf"(?P<name>{_NO_PLACE}(?!{_GOES_ON})[a-zß-ÿ]{{3,}}(?: (?!{_GOES_ON})[a-zß-ÿ]{{2,}})?)(?= *[,.;!?)](?!\w)| *$| {_GOES_ON})"
 )

@@ -42,11 +42,13 @@ _PROGRAM_MARKS: Final = re.compile(
     r"^#{1,4} (?:Synopsis|SYNOPSIS|See [Aa]lso|SEE ALSO)[ \t]*$|"
     r"^(?:#{1,3} )?\S[^\n]{0,40} v?\d+\.\d[\w.]* [Rr]elease [Nn]otes\b|"
     r"^\d{4}-\d\d-\d\d  ?[A-Z][^\n<]{2,40}  ?<[^\s<>@]+@[^\s<>]+>|"
+    r"\A#!|^(?:# [^\n]{48,}\n){2}# [^\n]*\n|"
     r"^-----BEGIN [A-Z ]+-----|^Format: https?://www\.debian\.org/doc/packaging-manuals/",
     re.MULTILINE,
 )
-"""Directives, targets and roles of reStructuredText, badges, titles of release notes, entries of GNU change logs, Debian's
-copyrights and certificates, which programs' documents have, and seldom somebody's notes."""
+"""Directives, targets and roles of reStructuredText, scripts, comments of settings over several lines, badges, titles of
+release notes, entries of GNU change logs, Debian's copyrights and certificates, which programs' documents have, and seldom
+somebody's notes."""
 _FORTUNE_END: Final = re.compile(r"^%$", re.MULTILINE)
 """Between sayings, as `strfile` reads them."""
 _FORTUNES_MIN: Final = 3
