@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memdir.memory.claims import claim_of
 from memdir.memory.endings import WORDS_MAX, endings_of, is_ended, stems_of
 from memdir.memory.extract import extract
+from memdir.memory.profile import profile
 from memdir.memory.reconcile import related_topics_of, topics_of
 from memdir_bench.memory.changes import changes, pairs
 from memdir_bench.memory.judging import DAY_MS, Store
@@ -37,6 +38,28 @@ def latest(*notes: str, path: str = "/memory/{}/notes.md") -> list[str]:
 
 
 @pytest.mark.promise("facts.endings")
+@pytest.mark.parametrize(
+    ("was", "said"),
+    [
+        ("Ich bin Vegetarierin.", "Ich esse wieder Fleisch."),
+        ("Bernd ist Vegetarier.", "Bernd isst wieder Fleisch."),
+        ("Ich rauche.", "Ich habe mit dem Rauchen aufgehört."),
+        ("Ich bin arbeitslos.", "Ich arbeite bei Bosch."),
+        ("Ich bin verheiratet.", "Wir haben uns getrennt."),
+        ("Je suis végétarienne.", "Je mange de nouveau de la viande."),
+        ("Je fume.", "J'ai arrêté de fumer."),
+        ("Soy vegana.", "He vuelto a comer carne."),
+        ("Estoy soltera.", "Tengo novio, se llama Luis."),
+    ],
+)
+def test_a_state_in_another_language_ends_the_one_before(was: str, said: str) -> None:
+    store = Store()
+    store.write("/memory/1.md", f"{was}\n", now_ms=20_000 * DAY_MS)
+    store.write("/memory/2.md", f"{said}\n", now_ms=20_100 * DAY_MS)
+    shown = profile(store.latest(), now_ms=20_101 * DAY_MS)
+    assert shown.static_texts + shown.dynamic_texts == [said]
+
+
 def test_of_what_people_note_of_changes_most_ends_what_it_should_and_hardly_anything_else() -> None:
     tuned, held, told = changes("tuned"), changes("held"), changes("tuned", in_journal=True)
     assert tuned.ended >= 0.85 * tuned.to_end

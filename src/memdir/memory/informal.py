@@ -80,7 +80,8 @@ _LACKING: Final = (
         re.compile(
             rf"{_ADVERB}(?:living|working (?:at|for|in|as|from)|staying|starting (?:at|my|a)|studying|learning|moving|"
             r"going to (?:be|move|start|live|have|marry|quit)|renting|dating|training for|expecting|engaged|married|pregnant|"
-            r"vegan|vegetarian)\b",
+            r"vegan|vegetarian|(?:not )?(?:drinking|smoking)|(?:not )?eating (?:meat|fish|dairy|eggs)|"
+            r"seeing (?:someone|somebody))\b",
             re.IGNORECASE,
         ),
         "I'm ",
