@@ -16,7 +16,7 @@ RUN_S = 600.0
 @pytest.mark.promise("pipeline.resumes")
 @pytest.mark.parametrize(
     ("engine", "every"),
-    [("sqlite", 2), ("postgres", 4), *(pytest.param(engine, 1, marks=pytest.mark.long) for engine in ("sqlite", "postgres"))],
+    [("sqlite", 2), ("postgres", 8), *(pytest.param(engine, 1, marks=pytest.mark.long) for engine in ("sqlite", "postgres"))],
 )
 def test_a_worker_killed_after_any_commit_leaves_nothing_undone_and_nothing_twice(
     tmp_path: Path, request: pytest.FixtureRequest, engine: str, every: int
