@@ -21,17 +21,17 @@ def told(text: str, path: str = "/memory/chat.md") -> list[tuple[str, str]]:
         ("hey can you help me plan dinner? im vegan and my gf is allergic to peanuts",
          "I'm vegan and my girlfriend is allergic to peanuts"),
         ("nice. btw we moved to bristol last month", "We moved to Bristol last month"),
-        ("yeah i work from home on fridays", "I work from home on fridays"),
+        ("yeah i work from home on fridays", "I work from home on Fridays"),
         ("ok so i switched from vscode to zed last week", "I switched from vscode to zed last week"),
         ("actually scratch that, we just upgraded to postgres 17", "We just upgraded to postgres 17"),
         ("got a new job!", "I got a new job!"),
-        ("starting at monzo in january", "I'm starting at Monzo in january"),
+        ("starting at monzo in january", "I'm starting at Monzo in January"),
         ("hab zwei katzen, mia und leo", "Ich habe zwei katzen, Mia und Leo"),
         ("bin lehrerin für mathe", "Ich bin lehrerin für mathe"),
         ("ah also dont use metric cups pls, i only have a scale", "Don't use metric cups please, I only have a scale"),
         ("bitte antworte immer auf deutsch", "Bitte antworte immer auf deutsch"),
         ("oh and my wife cant do gluten", "My wife can't do gluten"),
-        ("we deploy on thursdays only btw, never on a friday", "We deploy on thursdays only, never on a friday"),
+        ("we deploy on thursdays only btw, never on a friday", "We deploy on Thursdays only, never on a Friday"),
         ("por cierto vivo en sevilla", "Vivo en sevilla"),
         ("we moved to new york from leeds", "We moved to New York from leeds"),
         ("we moved to settings.toml", "We moved to settings.toml"),
@@ -48,6 +48,8 @@ def test_what_is_typed_carelessly_is_told_as_it_is_meant(typed: str, meant: str)
         ("had lunch with maria yesterday, she's moving to lyon", "maria", "Maria is moving to Lyon"),
         ("mein bruder felix arbeitet jetzt bei bosch", "felix", "Mein bruder Felix arbeitet jetzt bei bosch"),
         ("mia is vegetarian now fyi", "mia", "Mia is vegetarian now"),
+        ("met ana for coffee. she's moving to basel in january", "ana", "Ana is moving to Basel in January"),
+        ("sarah got married on 3 may, we may go", "sarah", "Sarah got married on 3 May, we may go"),
         ("will that work?", None, None),
     ],
 )
@@ -71,7 +73,7 @@ def test_in_a_chat_of_people_each_is_told_of_who_says_it() -> None:
         "12.11.26, 10:07 - Ich: no way\n"
         "12.11.26, 10:09 - Jana: und wir haben jetzt einen hund\n"
     )
-    assert ("user", "Ich bin seit montag wieder single übrigens") in told(text)
+    assert ("user", "Ich bin seit Montag wieder single übrigens") in told(text)
     assert ("jana", "Jana says: Ich habe bei bosch gekündigt") in told(text)
 
 

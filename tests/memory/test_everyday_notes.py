@@ -43,7 +43,7 @@ def test_a_note_without_capitals_is_read_as_it_is_meant() -> None:
     note = "\n".join(said)
     found = read(note, "/memory/notes.md")
     assert [(one.subject, one.text) for one in found] == [
-        ("user", "I moved to Bristol in may"), ("user", "I'm vegan"), ("jess", "Jess is coeliac"),
+        ("user", "I moved to Bristol in May"), ("user", "I'm vegan"), ("jess", "Jess is coeliac"),
         ("user", "Went climbing with Tom."), ("tom", "Tom is getting married"), ("user", "I gave up tea"),
     ]  # fmt: skip
     assert note.encode()[found[-1].start_byte : found[-1].end_byte].decode().strip() == "gave up tea"

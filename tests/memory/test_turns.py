@@ -42,7 +42,7 @@ def test_what_a_model_says_in_a_chat_is_nobodys_and_who_talks_with_it_is_the_use
         "[2026-11-15 10:04] Tobias: I always run in the evenings\n"
     )
     assert [(one.subject, one.text) for one in read(text, "/memory/chat.txt")] == [
-        ("user", "I don't take meetings on fridays"),
+        ("user", "I don't take meetings on Fridays"),
         ("user", "I always run in the evenings"),
     ]
 

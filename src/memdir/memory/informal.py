@@ -118,6 +118,13 @@ _PLACE: Final = re.compile(
     rf"(?P<name>{_NO_PLACE}(?!{_GOES_ON})[a-zß-ÿ]{{3,}}(?: (?!{_GOES_ON})[a-zß-ÿ]{{2,}})?)(?= *[,.;!?)](?!\w)| *$| {_GOES_ON})"
 )
 """Where somebody lives or works, by a name in small letters."""
+_SHORT_MONTH: Final = "jan|feb|mar(?:ch)?|apr|may|mai|jun|jul|aug|sept?|oct|nov|dec"
+_CALENDAR: Final = re.compile(
+    r"\b(?:january|february|april|june|july|august|september|october|november|december|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    r"januar|februar|märz|juni|juli|oktober|dezember|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\b|"
+    rf"(?:(?<=\b(?:in|on|by|of|im) )|(?<=\d )|(?<=\d(?:st|nd|rd|th) ))(?:{_SHORT_MONTH})\b|\b(?:{_SHORT_MONTH})(?= \d)"
+)
+"""Months and weekdays in small letters; the short ones and "may" where a day or "in" stands beside them."""
 _CODE: Final = re.compile(r"[={}\\]|\w\(|;$|</?\w+>")
 _SHORT_HABE: Final = re.compile(r"(?<=\bich )hab(?= )", re.IGNORECASE)
 _BEGINS: Final = re.compile(r"(?<=[.!?] )[a-zß-ÿ]")
@@ -185,5 +192,6 @@ def _sentence(typed: str) -> str:
     lacking = next((subject for rule, subject in _LACKING if rule.match(said)), "")
     if lacking:
         said = f"{lacking}{said[:1].lower()}{said[1:]}"
+    said = _CALENDAR.sub(lambda found: found[0].capitalize(), said)
     said = _PLACE.sub(lambda found: found["before"] + found["name"].title(), said)
     return _SHORT_HABE.sub("habe", said)
