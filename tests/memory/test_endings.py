@@ -11,6 +11,7 @@ from memdir.memory.endings import WORDS_MAX, endings_of, is_ended, stems_of
 from memdir.memory.extract import extract
 from memdir.memory.profile import profile
 from memdir.memory.reconcile import related_topics_of, topics_of
+from memdir.memory.states import states_of
 from memdir_bench.memory.changes import changes, pairs
 from memdir_bench.memory.judging import DAY_MS, Store
 
@@ -37,7 +38,6 @@ def latest(*notes: str, path: str = "/memory/{}/notes.md") -> list[str]:
     return [one.candidate.text for one in store.latest()]
 
 
-@pytest.mark.promise("facts.endings")
 @pytest.mark.parametrize(
     ("was", "said"),
     [
@@ -60,6 +60,14 @@ def test_a_state_in_another_language_ends_the_one_before(was: str, said: str) ->
     assert shown.static_texts + shown.dynamic_texts == [said]
 
 
+@pytest.mark.parametrize(
+    "said", ["Vegan restaurant on Elm St", "Me gusta la comida vegana", "Vegane Küche ist toll", "Un plat végétarien"]
+)
+def test_food_is_no_state_of_whoever_mentions_it(said: str) -> None:
+    assert states_of(said) == ()
+
+
+@pytest.mark.promise("facts.endings")
 def test_of_what_people_note_of_changes_most_ends_what_it_should_and_hardly_anything_else() -> None:
     tuned, held, told = changes("tuned"), changes("held"), changes("tuned", in_journal=True)
     assert tuned.ended >= 0.85 * tuned.to_end

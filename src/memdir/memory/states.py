@@ -184,93 +184,102 @@ _FAMILIES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("retired", rf"{_IS} (?:now )?retired\b|\bI(?:['’]ve| have)? retired\b|\btook early retirement\b"),
     ),
 }
-_IN_OTHER_LANGUAGES: Final = (
-    ("relationship", "single", r"\b(?:bin|ist|sind) (?:\w+ ){0,2}single\b|\bcélibataire\b|\bsolter[oa]\b"),
-    (
-        "relationship",
-        "dating",
+_IN_OTHER_LANGUAGES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "relationship": (
+        ("single", r"\b(?:bin|ist|sind) (?:\w+ ){0,2}single\b|\bcélibataire\b|\bsolter[oa]\b"),
         (
-            r"\b(?:habe?|hat) (?:\w+ )?eine?n? (?:neue[nr]? )?freund(?:in)?\b|\b(?:bin|ist) (?:\w+ )?mit \w+ zusammen\b|"
-            r"\b(?:tengo|tiene) (?:nuev[oa] )?novi[oa]\b|\bj'ai (?:un copain|une copine)\b|\ben couple\b"
+            "dating",
+            (
+                r"\b(?:habe?|hat) (?:\w+ )?eine?n? (?:neue[nr]? )?freund(?:in)?\b|\b(?:bin|ist) (?:\w+ )?mit \w+ zusammen\b|"
+                r"\b(?:tengo|tiene) (?:nuev[oa] )?novi[oa]\b|\bj'ai (?:un copain|une copine)\b|\ben couple\b"
+            ),
+        ),
+        ("engaged", r"\bverlobt\b|\b(?:suis|est|sommes) fiancée?s?\b|\b(?:estoy|está|estamos) (?:com)?prometid[oa]s?\b"),
+        ("married", r"\bverheiratet\b|\b(?:suis|est|sommes) mariée?s?\b|\b(?:estoy|está|estamos) casad[oa]s?\b"),
+        (
+            "apart",
+            (
+                r"\b(?:geschieden|verwitwet)\b|\bhaben (?:uns|sich) getrennt\b|\bnicht mehr zusammen\b|"
+                r"\b(?:divorcée?|séparée?)s?\b|\b(?:divorciad|separad)[oa]s?\b"
+            ),
         ),
     ),
-    (
-        "relationship",
-        "engaged",
-        r"\bverlobt\b|\b(?:suis|est|sommes) fiancée?s?\b|\b(?:estoy|está|estamos) (?:com)?prometid[oa]s?\b",
-    ),
-    ("relationship", "married", r"\bverheiratet\b|\b(?:suis|est|sommes) mariée?s?\b|\b(?:estoy|está|estamos) casad[oa]s?\b"),
-    (
-        "relationship",
-        "apart",
+    "diet": (
         (
-            r"\b(?:geschieden|verwitwet)\b|\bhaben (?:uns|sich) getrennt\b|\bnicht mehr zusammen\b|"
-            r"\b(?:divorcée?|séparée?)s?\b|\b(?:divorciad|separad)[oa]s?\b"
+            "vegetarian",
+            (
+                r"\bvegetarier(?:in)?\b|\bvegetarisch\b|\b(?:suis|est|sommes) végétarien(?:ne)?s?\b|"
+                r"\b(?:soy|es|somos) vegetarian[oa]s?\b|\bessen? kein fleisch\b|"
+                r"\bmange plus de viande\b|\bno como carne\b"
+            ),
+        ),
+        (
+            "vegan",
+            r"\bveganer(?:in)?\b|\b(?:suis|est|sommes) véganes?\b|\b(?:soy|es|somos) vegan[oa]s?\b",
+        ),
+        (
+            "meat",
+            (
+                r"\b(?:essen?|isst) (?:\w+ )?wieder (?:fleisch|fisch|käse|eier|alles)\b|\bnicht mehr (?:vegan|vegetarisch)\b|"
+                r"\bkeine? (?:veganer|vegetarier)(?:in)? mehr\b|\bremangeons? |\bremange |"
+                r"\bmange(?:ons)? (?:de nouveau|à nouveau) (?:de la viande|du poisson|de tout)\b|"
+                r"\bplus (?:végan|végétarien)\w*|\bvuelto a comer (?:carne|pescado|de todo)\b|"
+                r"\bya no (?:soy|es) (?:vegan|vegetarian)[oa]\b"
+            ),
         ),
     ),
-    (
-        "diet",
-        "vegetarian",
+    "smoking": (
+        ("yes", r"\b(?:rauche|raucht|je fume|fumo)\b(?! (?:nicht|plus)\b)|\bwieder angefangen zu rauchen\b"),
         (
-            r"\bvegetarier(?:in)?\b|\bvegetarisch\b|\bvégétarien(?:ne)?\b|\bvegetarian[oa]\b|\bessen? kein fleisch\b|"
-            r"\bmange plus de viande\b|\bno como carne\b"
+            "no",
+            (
+                r"\brauchen aufgehört\b|\b(?:rauche|raucht) nicht\b|\bnichtraucher(?:in)?\b|\barrêté de fumer\b|"
+                r"\bne fume (?:plus|pas)\b|\bdejado de fumar\b|\b(?:ya )?no fum[oa]\b"
+            ),
         ),
     ),
-    ("diet", "vegan", r"\bvegane?r?(?:in)?\b|\bvégane?\b|\bvegan[oa]\b"),
-    (
-        "diet",
-        "meat",
+    "whereabouts": (
         (
-            r"\b(?:essen?|isst) (?:\w+ )?wieder (?:fleisch|fisch|käse|eier|alles)\b|\bnicht mehr (?:vegan|vegetarisch)\b|"
-            r"\bkeine? (?:veganer|vegetarier)(?:in)? mehr\b|\bremangeons? |\bremange |"
-            r"\bmange(?:ons)? (?:de nouveau|à nouveau) (?:de la viande|du poisson|de tout)\b|\bplus (?:végan|végétarien)\w*|"
-            r"\bvuelto a comer (?:carne|pescado|de todo)\b|\bya no (?:soy|es) (?:vegan|vegetarian)[oa]\b"
+            "away",
+            (
+                r"\b(?:bin|ist|sind) (?:\w+ ){0,2}(?:krank(?:geschrieben)?|im urlaub|verreist|in elternzeit|im krankenhaus)\b|"
+                r"\b(?:suis|est|sommes) (?:malade|en vacances|en congé|à l'hôpital)\b|\b(?:estoy|está|estamos) (?:enferm[oa]|"
+                r"de vacaciones|de baja|en el hospital)\b"
+            ),
+        ),
+        (
+            "back",
+            (
+                r"\bwieder (?:da|gesund|zu ?hause|im büro|bei der arbeit)\b|\bzurück aus\b|\b(?:de retour|rentrée?s? de)\b|"
+                r"\bguérie?\b|\bde vuelta\b|\bya (?:estoy|está) (?:bien|en casa)\b"
+            ),
         ),
     ),
-    ("smoking", "yes", r"\b(?:rauche|raucht|je fume|fumo)\b(?! (?:nicht|plus)\b)|\bwieder angefangen zu rauchen\b"),
-    (
-        "smoking",
-        "no",
-        (
-            r"\brauchen aufgehört\b|\b(?:rauche|raucht) nicht\b|\bnichtraucher(?:in)?\b|\barrêté de fumer\b|"
-            r"\bne fume (?:plus|pas)\b|\bdejado de fumar\b|\b(?:ya )?no fum[oa]\b"
-        ),
+    "hours": (
+        ("part", r"\b(?:in )?teilzeit\b|\btemps partiel\b|\bmi-temps\b|\bmedia jornada\b"),
+        ("full", r"\b(?:in )?vollzeit\b|\btemps plein\b|\bjornada completa\b"),
     ),
-    (
-        "whereabouts",
-        "away",
+    "work": (
         (
-            r"\b(?:bin|ist|sind) (?:\w+ ){0,2}(?:krank(?:geschrieben)?|im urlaub|verreist|in elternzeit|im krankenhaus)\b|"
-            r"\b(?:suis|est|sommes) (?:malade|en vacances|en congé|à l'hôpital)\b|\b(?:estoy|está|estamos) (?:enferm[oa]|"
-            r"de vacaciones|de baja|en el hospital)\b"
+            "some",
+            (
+                r"\barbeite[tn]? (?:\w+ )?(?:bei|für|als)\b|\btravaillen?t? (?:\w+ )?(?:chez|pour|comme)\b|"
+                r"\btrabaj[oa] (?:\w+ )?(?:en|para|de)\b"
+            ),
         ),
+        ("none", r"\barbeitslos\b|\bau chômage\b|\ben paro\b|\bdesemplead[oa]\b"),
+        ("retired", r"\b(?:in rente|im ruhestand|pensioniert)\b|\b(?:à la retraite|retraitée?)\b|\bjubilad[oa]\b"),
     ),
-    (
-        "whereabouts",
-        "back",
-        (
-            r"\bwieder (?:da|gesund|zu ?hause|im büro|bei der arbeit)\b|\bzurück aus\b|\b(?:de retour|rentrée?s? de)\b|"
-            r"\bguérie?\b|\bde vuelta\b|\bya (?:estoy|está) (?:bien|en casa)\b"
-        ),
-    ),
-    ("hours", "part", r"\b(?:in )?teilzeit\b|\btemps partiel\b|\bmi-temps\b|\bmedia jornada\b"),
-    ("hours", "full", r"\b(?:in )?vollzeit\b|\btemps plein\b|\bjornada completa\b"),
-    (
-        "work",
-        "some",
-        (
-            r"\barbeite[tn]? (?:\w+ )?(?:bei|für|als)\b|\btravaillen?t? (?:\w+ )?(?:chez|pour|comme)\b|"
-            r"\btrabaj[oa] (?:\w+ )?(?:en|para|de)\b"
-        ),
-    ),
-    ("work", "none", r"\barbeitslos\b|\bau chômage\b|\ben paro\b|\bdesemplead[oa]\b"),
-    ("work", "retired", r"\b(?:in rente|im ruhestand|pensioniert)\b|\b(?:à la retraite|retraitée?)\b|\bjubilad[oa]\b"),
-)
+}
+"""As `_FAMILIES`, in German, French and Spanish."""
 PASSING: Final = frozenset({"whereabouts", "guest"})
 """Families of states that one is in for days."""
 _RULES: Final = tuple(
-    (family, value, re.compile(rule, re.IGNORECASE)) for family, rules in _FAMILIES.items() for value, rule in rules
-) + tuple((family, value, re.compile(rule, re.IGNORECASE)) for family, value, rule in _IN_OTHER_LANGUAGES)
+    (family, value, re.compile(rule, re.IGNORECASE))
+    for table in (_FAMILIES, _IN_OTHER_LANGUAGES)
+    for family, rules in table.items()
+    for value, rule in rules
+)
 _BY_WORDS: Final = (
     (
         "school",
