@@ -60,7 +60,7 @@ _RELATIVE: Final = re.compile(r",? (?:who|which|that|whose|where)\b")
 """What follows it may be about whom it names."""
 _WORDS_MIN: Final = 3
 _OF_WHOM_MET: Final = re.compile(
-    rf"(?:(?:I )?(?:(?i:{MEETING})|(?:[Tt]alked|[Ss]poke) (?:to|with)|[Rr]an into|[Bb]umped into|[Hh]eard from|"
+    rf"(?:(?:I )?(?:(?i:{MEETING})|(?:[Tt]alked|[Ss]poke) (?:to|with)|"
     rf"[Hh]ad (?:\w+ )?(?:\w+ )?with)|(?:\w+ )?(?:(?i:{OCCASION})|[Bb]eers?) with)(?: up with)? "
     rf"(?P<who>(?:my )?(?:{KIN})|{_NAME})(?: (?!and\b)[^,;:–]{{0,40}}?)?"
     r"(?:[,;]| [–-])? (?P<rest>(?:[Ss]he|[Hh]e|who)(?P<short>['’]s)? "
@@ -69,7 +69,6 @@ _OF_WHOM_MET: Final = re.compile(
 """A diary's "Lunch with Ana, she is moving to Graz"."""
 _MET_MAX_WORDS: Final = 4
 _INTRODUCES: Final = re.compile(r"(?:I['’]m|I am|My name is) (?!(?:not|so|too|very|sorry|sure|glad|going|about|afraid)\b)")
-_NAMED: Final = re.compile(rf"(?:I['’]m|I am) {_NAME}")
 _AND_SO: Final = re.compile(r",? and (?=(?:I )?(?:live(?! alone)|work|have|speak|study|teach)\b)|, (?:and )?")
 _OF_ONESELF: Final = (
     (re.compile(r"\d{1,2}(?: years old)?$"), "I'm "),
@@ -195,8 +194,6 @@ def _cut(sentence: str, start: int, subject: str) -> tuple[int, str, int, str] |
 
 def _are_apart(text: str, rest: str, who: str | None) -> bool:
     """Whether two clauses are facts by themselves, and neither needs the other to be understood."""
-    if _NAMED.fullmatch(text):  # "I'm Lena, my partner Tom is allergic to nuts"
-        return _says(rest)
     is_of_both = rest.startswith("We ") and who not in {None, "I", "We"}  # "Tom is my friend; we met in Leeds"
     least = _WORDS_MIN - 1 if who == "" else _WORDS_MIN
     if is_of_both or min(len(text.split()), len(rest.split())) < least or _POINTS_BACK.search(rest):
@@ -215,13 +212,13 @@ def _says(clause: str) -> bool:
     return is_claim(clause) or is_of_life(clause) or _OF_SOMEBODY.match(clause) is not None
 
 
-def parts_of(text: str, piece: Statement, *, is_typed: bool = False) -> list[Statement]:
-    """What a statement says, one fact each; of a message, or of a text that is typed like one, as it is meant, each with the
-    place of its sentence."""
-    is_meant = piece.form != "pair" if piece.speaker is not None else is_typed and piece.form in {"item", *SENTENCES}
-    if not is_meant:
+def parts_of(text: str, piece: Statement, *, is_informal: bool = False) -> list[Statement]:
+    """What a statement says, one fact each; of a message, or of an informal note, as it is meant, each with the place of its
+    sentence."""
+    is_message = piece.speaker is not None
+    if piece.form == "pair" or not (is_message or (is_informal and piece.form in {"item", *SENTENCES})):
         return _clauses(text, piece)
-    typed = as_sentences(piece.text, is_item=piece.speaker is None and piece.form == "item")
+    typed = as_sentences(piece.text, is_item=not is_message and piece.form == "item")
     source = text[piece.start : piece.end]
     starts = [piece.start + source_at(source, piece.text, start) for start, _ in typed]
     return [

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from memdir.memory.assistants import is_of_assistant
 from memdir.memory.claims import USER
+from memdir.memory.dates import ANY_WEEKDAY
 from memdir.memory.guard import is_secret
 from memdir.memory.people_tables import is_of_cards
 from memdir.memory.references import AGENT_NAME
@@ -42,24 +43,23 @@ _OF_DAYS: Final = re.compile(
     r"(?:-?(?:for-)?[wq]?\d+)*|(?:\d{4}-?)?[wq]\d+"
 )
 """Names of files that people write into day by day, about themselves."""
-_NAMED_MONTH: Final = r"jan|may|april|june|august|julio"
+_MONTH_OR_NAME: Final = r"jan|may|april|june|august|julio"
 """Months that people are called, too: only with a number, or in a folder of a journal or a year."""
 _PERIOD: Final = (
     r"january|januar|janvier|enero|feb(?:ruary|ruar|rero)?|f[eé]vrier|mar(?:ch|s|zo)?|märz|apr|avril|abril|mai|mayo|jun[io]?|juin|"
     r"junio|jul[iy]?|juillet|aug|ao[uû]t|agosto|sept?(?:ember|embre|iembre)?|septiembre|o[ck]t(?:ober|obre|ubre)?|"
-    r"nov(?:ember|embre|iembre)?|de[cz](?:ember)?|d[eé]cembre|diciembre|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
-    r"montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|"
-    r"martes|miércoles|jueves|viernes|sábado|domingo|spring|summer|autumn|fall|winter|christmas|frühling|sommer|herbst|"
+    r"nov(?:ember|embre|iembre)?|de[cz](?:ember)?|d[eé]cembre|diciembre|"
+    rf"{ANY_WEEKDAY}|spring|summer|autumn|fall|winter|christmas|frühling|sommer|herbst|"
     r"printemps|été|automne|hiver|primavera|verano|otoño|invierno|week|[hqw]\d{1,2}"
 )
 _NUMBERS: Final = r"\d{1,4}(?:[-.]\d{1,4}){0,2}"
 _OF_PERIOD: Final = re.compile(
     rf"(?:(?:my|notes?|journal|diary|log)-)*(?:{_NUMBERS}|(?:{_NUMBERS}-)?(?:{_PERIOD})(?:-?{_NUMBERS})?|"
-    rf"{_NUMBERS}-?(?:{_NAMED_MONTH})(?:-{_NUMBERS})?|(?:{_NAMED_MONTH})-?{_NUMBERS}|this-(?:week|month|year)|to(?:day|morrow)|"
+    rf"{_NUMBERS}-?(?:{_MONTH_OR_NAME})(?:-{_NUMBERS})?|(?:{_MONTH_OR_NAME})-?{_NUMBERS}|this-(?:week|month|year)|to(?:day|morrow)|"
     r"yesterday|heute|hoy|hier)(?:-(?:notes?|journal|diary|log))?"
 )
 """Names of files of a day, a month or another time."""
-_OF_ANYTHING: Final = re.compile(
+_GENERIC: Final = re.compile(
     r"(?:(?:my|new|phone|some|other|all|neue|nueva|nouvelle)-)*(?:notes?|things?|stuff|thoughts|brain|dump|files?|facts|updates?|"
     r"news|drafts?|temp|tmp|tests?|life-stuff|everything|misc|notizen?|notas?|divers|varios|sonstiges|unbenannt|sans-titre|"
     r"sin-título)(?:-?\d+)?"
@@ -116,8 +116,8 @@ def subject_of(path: str) -> str:
     is_own = is_own or is_own_resume(path) or _HABITS.fullmatch(base) is not None
     above = stem_of(folder)
     if above not in RECORDS_STEMS:
-        is_month = re.fullmatch(_NAMED_MONTH, base) is not None and (above.isdigit() or _OF_DAYS.fullmatch(above) is not None)
-        is_own = is_own or is_month or any(one.fullmatch(base) for one in (_OF_PERIOD, _OF_ANYTHING))
+        is_month = re.fullmatch(_MONTH_OR_NAME, base) is not None and (above.isdigit() or _OF_DAYS.fullmatch(above) is not None)
+        is_own = is_own or is_month or any(one.fullmatch(base) for one in (_OF_PERIOD, _GENERIC))
     if is_own or not base or path.startswith("/user/"):
         return USER
     written = re.sub(r"[_-]|(?<=[a-z]{4})(?=[A-Z][a-z])", " ", title_of(name)).strip()

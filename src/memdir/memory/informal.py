@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Final
 
+from memdir.memory.dates import MONTH, WEEKDAY
 from memdir.store.text.sentences import sentences
 
 _OPENING: Final = re.compile(
@@ -118,11 +119,11 @@ _PLACE: Final = re.compile(
     rf"(?P<name>{_NO_PLACE}(?!{_GOES_ON})[a-zß-ÿ]{{3,}}(?: (?!{_GOES_ON})[a-zß-ÿ]{{2,}})?)(?= *[,.;!?)](?!\w)| *$| {_GOES_ON})"
 )
 """Where somebody lives or works, by a name in small letters."""
-_SHORT_MONTH: Final = "jan|feb|mar(?:ch)?|apr|may|mai|jun|jul|aug|sept?|oct|nov|dec"
+_MONTH: Final = f"(?:{MONTH.lower()}|mai)"
 _CALENDAR: Final = re.compile(
-    r"\b(?:january|february|april|june|july|august|september|october|november|december|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    rf"\b(?:january|february|april|june|july|august|september|october|november|december|{WEEKDAY.lower()}s?|"
     r"januar|februar|märz|juni|juli|oktober|dezember|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\b|"
-    rf"(?:(?<=\b(?:in|on|by|of|im) )|(?<=\d )|(?<=\d(?:st|nd|rd|th) ))(?:{_SHORT_MONTH})\b|\b(?:{_SHORT_MONTH})(?= \d)"
+    rf"(?:(?<=\b(?:in|on|by|of|im) )|(?<=\d )|(?<=\d(?:st|nd|rd|th) )){_MONTH}\b|\b{_MONTH}(?= \d)"
 )
 """Months and weekdays in small letters; the short ones and "may" where a day or "in" stands beside them."""
 _CODE: Final = re.compile(r"[={}\\]|\w\(|;$|</?\w+>")
@@ -148,13 +149,13 @@ _OF_PROGRAMS: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_PROGRAMS_SHARE: Final = 0.3
-_TYPED_SHARE: Final = 0.8
+_SMALL_LETTERS_SHARE: Final = 0.8
 
 
-def is_typed(said: Iterable[str]) -> bool:
+def is_informal(said: Iterable[str]) -> bool:
     """Whether most sentences of a text begin with small letters, but for "I"."""
     small = [one[0].islower() for one in said if one[:1].isalpha() and not re.match(r"I\b", one)]
-    return bool(small) and sum(small) >= _TYPED_SHARE * len(small)
+    return bool(small) and sum(small) >= _SMALL_LETTERS_SHARE * len(small)
 
 
 def is_about_programs(said: Sequence[str]) -> bool:

@@ -11,14 +11,21 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Final
 
-from memdir.memory.dates import ANY_MONTH, MONTH, MONTHS, NUMERIC_DATE, in_english, is_day_first, parsed, valid_day, written_on
+from memdir.memory.dates import (
+    ANY_MONTH,
+    ANY_WEEKDAY,
+    MONTH,
+    MONTHS,
+    NUMERIC_DATE,
+    in_english,
+    is_day_first,
+    parsed,
+    valid_day,
+    written_on,
+)
 
 _MONTH: Final = f"(?P<month>{MONTH})"
-_WEEKDAY_NAME: Final = (
-    r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun|montag|dienstag|mittwoch|donnerstag|freitag|"
-    r"samstag|sonnabend|sonntag|mo|di|mi|do|fr|sa|so|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|"
-    r"miércoles|jueves|viernes|sábado|domingo)"
-)
+_WEEKDAY_NAME: Final = rf"(?i:{ANY_WEEKDAY}|mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)"
 _ANY_WEEKDAY: Final = rf"{_WEEKDAY_NAME}[.,]{{0,2}} (?:(?:den|le|el|the) )?"
 _IN_FOLDERS: Final = re.compile(r"/(\d{4})/(\d{2})/(?:\d{4}-\d{2}-)?(\d{2})\b")
 _BEFORE_DAY: Final = r"(?:[-*\t ]{0,6}(?:={1,6} ?)?|\t(?i:date|datum|fecha):[ \t]+|[\[<])"

@@ -34,7 +34,7 @@ from memdir.memory.file_names import (
     title_of,
 )
 from memdir.memory.guard import is_for_model, is_overriding
-from memdir.memory.informal import is_about_programs, is_of_the_moment, is_typed
+from memdir.memory.informal import is_about_programs, is_informal, is_of_the_moment
 from memdir.memory.journals import Journal, named_by
 from memdir.memory.markup import as_markdown, source_at
 from memdir.memory.own_name import as_user, told_by_name
@@ -286,8 +286,8 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset(), written:
             replace(one, headings=one.headings or title, form="item" if one.form == "pair" else one.form) for one in stated
         )
     stated = list(stated)
-    typed = subject == USER and is_typed(one.text for one in stated if one.form in {"item", *SENTENCES})
-    pieces = tuple(part for piece in stated for part in parts_of(text, _direct(text, piece, called), is_typed=typed))
+    informal = subject == USER and is_informal(one.text for one in stated if one.form in {"item", *SENTENCES})
+    pieces = tuple(part for piece in stated for part in parts_of(text, _direct(text, piece, called), is_informal=informal))
     pieces = _titled(text, pieces)
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = record_of(path) != path and named_by(path) is not None

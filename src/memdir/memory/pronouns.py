@@ -23,12 +23,12 @@ _DOES: Final = re.compile(
 """A name, and what only people do: "Silke wants one line per file"."""
 _IS: Final = re.compile(rf"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)?) (?:is|was) {A_PROFESSION}")
 _HAS: Final = re.compile(r"(?:been|got|had|gone|become|begun|\w+ed)\b")
-MEETING: Final = r"Met|Saw|Called|Visited|Rang|Phoned"
+MEETING: Final = r"Met|Saw|Called|Visited|Rang|Phoned|Ran into|Bumped into|Heard from"
 OCCASION: Final = r"Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Catch-up|Walk|Chat"
 """Patterns of how a diary says that one met somebody."""
 _SPEAKING: Final = (
-    r"[Tt]old|[Aa]sked|[Tt]exted|[Mm]essaged|[Ee]mailed|[Hh]elped|[Hh]eard from|[Rr]an into|[Bb]umped into|[Cc]aught up with|"
-    r"[Hh]ung out with|[Pp]icked up|[Dd]ropped off"
+    r"[Tt]old|[Aa]sked|[Tt]exted|[Mm]essaged|[Ee]mailed|[Hh]elped|[Cc]aught up with|[Hh]ung out with|"
+    r"[Pp]icked up|[Dd]ropped off"
 )
 _DOING: Final = (
     r"(?:[Ww]ent|[Hh]ad|[Pp]layed|[Ww]atched|[Cc]ooked|[Ww]orked|[Rr]an|[Ss]pent|[Ss]at|[Ss]tayed|[Ww]alked|[Dd]rove|[Dd]id|"
