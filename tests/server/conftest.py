@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,17 +18,24 @@ from memdir.store.store import Store
 from memdir.store.tree.operations import Outcome, Put
 from memdir.store.types import Container
 
+T = TypeVar("T")
 Putting = Callable[..., Outcome]
 AnyStore = SqliteStore | PostgresStore
 OpenStore = Callable[[Clock], AnyStore]
 
 
+def answered(ask: Callable[[], T], is_enough: Callable[[T], object], limit_s: float = 60.0, *, every_s: float = 0.02) -> T:
+    """Ask another process until its answer is enough; that answer."""
+    deadline, pause = time.monotonic() + limit_s, threading.Event()
+    while not is_enough(answer := ask()):
+        assert time.monotonic() < deadline, f"it did not happen in time: still {answer!r}"
+        pause.wait(every_s)
+    return answer
+
+
 def until(true: Callable[[], object], limit_s: float = 120.0, *, every_s: float = 0.02) -> None:
     """Wait for what another process does."""
-    deadline, pause = time.monotonic() + limit_s, threading.Event()
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        pause.wait(every_s)
+    answered(true, bool, limit_s, every_s=every_s)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from memdir.agents.service import AgentMemories
 from memdir.client.local import ServerInfo
 from tests.servers import ON_BOTH, ServerProcess
 
-from .conftest import until
+from .conftest import answered
 from .test_search_http import done
 
 pytestmark = ON_BOTH
@@ -134,15 +134,7 @@ def _until_found(client: httpx.Client, tag: str, query: str, *, there: bool = Tr
 
 def _until(client: httpx.Client, tag: str, path: str, asked: dict[str, Any], done: Callable[[Any], bool]) -> Any:
     """Ask until the worker is so far."""
-    answer: Any = None
-
-    def is_done() -> bool:
-        nonlocal answer
-        answer = client.post(path, json=asked).json()
-        return done(answer)
-
-    until(is_done, every_s=0.05)
-    return answer
+    return answered(lambda: client.post(path, json=asked).json(), done, every_s=0.05)
 
 
 @pytest.mark.promise("agent.by-hand")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.servers import ON_BOTH, ServerProcess
 
-from .conftest import until
+from .conftest import answered
 from .test_search_http import done
 
 pytestmark = ON_BOTH
@@ -65,10 +65,10 @@ def test_what_others_wrote_and_what_waits_brings_no_facts(server: ServerProcess,
     def found() -> list[str]:
         return [one["text"] for one in client.get("/v1/facts", params={**at, "words": "live"}).json()["facts"]]
 
-    until(lambda: found() == ["I live in Turku."])
+    answered(found, lambda found: found == ["I live in Turku."])
     away = [{"op": "move", "fromPath": "/memory/api/x.md", "path": "/memory/.trash/x.md"}]
     client.post("/v1/files:batch", json={"containerTag": tag, "operations": away}).raise_for_status()
-    until(lambda: not found())
+    answered(found, lambda found: not found)
 
 
 def test_cards_and_pages_of_ones_own_say_what_stands_in_them_and_nothing_of_the_file(
@@ -93,7 +93,7 @@ def test_cards_and_pages_of_ones_own_say_what_stands_in_them_and_nothing_of_the_
     def found() -> set[tuple[str, str]]:
         return {(one["subject"], one["text"]) for one in client.get("/v1/facts", params=at).json()["facts"]}
 
-    until(lambda: found() == wanted)
+    answered(found, lambda found: found == wanted)
 
 
 @pytest.mark.promise("facts.when")
@@ -240,8 +240,7 @@ def test_the_user_is_known_by_name_whichever_note_comes_first(
     def found() -> dict[str, str]:
         return {one["text"]: one["subject"] for one in client.get("/v1/facts", params=at).json()["facts"]}
 
-    until(lambda: set(found()) == wanted)
-    assert set(found().values()) == {"user"}
+    assert set(answered(found, lambda found: set(found) == wanted).values()) == {"user"}
 
 
 @pytest.mark.promise("facts.own-name")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.servers import ON_BOTH, ServerProcess
 
-from .conftest import until
+from .conftest import answered
 from .test_search_http import done
 
 pytestmark = ON_BOTH
@@ -38,13 +38,12 @@ def forget(client: httpx.Client, tag: str, **wanted: Any) -> dict[str, Any]:
 
 def verified(client: httpx.Client, receipt: dict[str, Any]) -> list[str]:
     body = {name: receipt[name] for name in ("containerTag", "key", "windows")}
-    answer: dict[str, Any] = {}
-
-    def is_settled() -> bool:
-        answer.update(client.post("/v1/forget/verify", json=body).json())
-        return not answer["waiting"] and not answer["building"] and bool(answer["logEmptied"])
-
-    until(is_settled, every_s=0.1)
+    answer = answered(
+        lambda: client.post("/v1/forget/verify", json=body).json(),
+        lambda said: not said["waiting"] and not said["building"] and said["logEmptied"],
+        120.0,
+        every_s=0.1,
+    )
     return list(answer["found"])
 
 

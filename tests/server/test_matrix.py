@@ -295,7 +295,7 @@ def world(server: ServerProcess) -> Iterator[World]:
             "reader": made(containers=[tag], actions=["read"])["key"],
         }  # fmt: skip
         with server.client(Authorization=f"Bearer {brief['key']}") as holder:
-            until(lambda: holder.get("/v3/session").status_code == 401)
+            until(lambda: holder.get("/v3/session").status_code == 401, 30.0)
         made_world = World(
             server=server, tag=tag, document_id=document_id, version=str(versions[-1]["version"]), memory_id=memory_id,
             victim=victim["id"], user=user, secrets=secrets, files=files,
