@@ -263,6 +263,7 @@ _GREP = _group(
         "limit": "`-k N` bounds the number of hits.",
         "json": "`--json` gives path, start_line, end_line, text, score, kind and document id.",
         "literal": "`--literal` is byte-exact substring search, like grep -rnF.",
+        "containing": "`--containing NAME` finds all sentences that hold the name, and nothing else, those that answer first.",
         "exit-codes": "Exit 0 when something is found, 1 when nothing, 2 on an error.",
         "own-writes": "What was just written is found by the next grep.",
         "offline-marked": "What could not be waited for is searched lexically in place and marked.",

@@ -324,6 +324,13 @@ def test_a_threshold_goes_along_and_has_to_be_one(run: Run, fake_mount: Mounts) 
     assert run("grep", "--threshold", "nan", "a question")[0] == 2
 
 
+def test_what_a_line_has_to_contain_goes_along(run: Run, fake_mount: Mounts) -> None:
+    mount = fake_mount(grep=found(hit("/b.md", text="Ana Ruiz came in May.")))
+    code, out, _ = run("grep", "when did she come", "notes", "--containing", "Ana Ruiz", "--containing=May")
+    assert (code, out) == (0, "notes/b.md:1:Ana Ruiz came in May.\n")
+    assert sent(mount)["containing"] == ["Ana Ruiz", "May"]
+
+
 def test_a_regular_expression_and_its_options(run: Run, fake_mount: Mounts) -> None:
     mount = fake_mount(grep=found(hit("/b.md", kind="literal"), hit("/b.md", line=2, kind="literal"), binary=["/x.bin"]))
     code, out, err = run("grep", "-E", "-i", "-w", "a+b", "notes")
@@ -344,6 +351,7 @@ def test_only_the_names_of_files(run: Run, fake_mount: Mounts) -> None:
     [
         ["-i"], ["-w"], ["-l"], ["-v"], ["-o"], ["-c"], ["-m", "1"], ["-A", "1"], ["-e", "a", "-e", "b"], ["-k", "201"],
         ["-E", "--budget", "9"], ["-F", "--threshold", ".1"], ["-F", "--rerank"], ["-E", "-F"], ["-F", "-o", "-C", "1"],
+        ["-F", "--containing", "a"], ["--containing", "->"], ["--containing", "a" * 201], ["--containing", "a"] * 9,
     ],
 )  # fmt: skip
 def test_options_that_mean_nothing_together_are_refused(options: list[str], run: Run, fake_mount: Mounts) -> None:

@@ -76,6 +76,15 @@ def test_a_query_of_common_words_only_still_works(tree: MemoryFs) -> None:
     assert WordSearch(tree, "?!").run(scope_files(tree, ["/"]), 10) == []
 
 
+def test_only_lines_that_hold_a_text(tree: MemoryFs) -> None:
+    every = WordSearch(tree, "launch").run(scope_files(tree, ["/"]), 10)
+    text = every[0]["text"].split()[0]
+    held = WordSearch(tree, "something else", containing=[text.upper()]).run(scope_files(tree, ["/"]), 10)
+    assert held
+    assert all(text.casefold() in hit["text"].casefold() for hit in held)
+    assert WordSearch(tree, "launch", containing=[text, "zanzibar"]).run(scope_files(tree, ["/"]), 10) == []
+
+
 def test_a_search_of_too_many_files_says_so() -> None:
     fs = MemoryFs(uid=os.getuid(), gid=os.getgid())
     for number in range(510):

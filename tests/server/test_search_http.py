@@ -60,6 +60,22 @@ def test_an_edit_is_found_and_what_it_replaced_is_not(client: httpx.Client, tag:
     assert search(client, tag, "violin concert")["results"] == []
 
 
+def test_only_lines_that_hold_a_name(client: httpx.Client, tag: str) -> None:
+    put(client, tag, "/list.md", b"Ana Ruiz sits below.\nBen Novak sits upstairs.\nAna Ruiz came on board in May.\n")
+    done(client, tag)
+    found = search(client, tag, "since when is Ana Ruiz employed", containing=["ana ruiz"])
+    assert [r["startLine"] for r in found["results"]] == [3, 1]
+    assert found["total"] == 2
+    nothing = search(client, tag, "since when is she employed", containing=["Ana Ruiz", "upstairs"])
+    assert nothing["results"] == []
+    assert nothing["note"] == "no line holds all that it has to contain"
+    for wrong in (["->"], ["a" * 201], ["a"] * 9, "Ana"):
+        body = {"containerTag": tag, "q": "x", "containing": wrong}
+        assert client.post("/v1/search", json=body).status_code == 400
+    body = {"containerTag": tag, "q": "x", "containing": ["a"], "mode": "literal"}
+    assert client.post("/v1/search", json=body).status_code == 400
+
+
 @pytest.mark.parametrize("query", ["\U0001f389", "?!", "---"])
 def test_a_question_without_a_word_is_told_why_nothing_is_found(query: str, client: httpx.Client, tag: str) -> None:
     put(client, tag, "/a.md", b"A party \xf0\x9f\x8e\x89 ?! ---\n")

@@ -8,7 +8,15 @@ from pydantic import Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from memdir.api.wire import Wire
-from memdir.core.limits import EXACT_LIMIT_MAX, INT64_MAX, QUERY_MAX_CHARS, SEARCH_LIMIT_MAX, SEARCH_PATHS_MAX
+from memdir.core.limits import (
+    CONTAINING_MAX,
+    CONTAINING_MAX_CHARS,
+    EXACT_LIMIT_MAX,
+    INT64_MAX,
+    QUERY_MAX_CHARS,
+    SEARCH_LIMIT_MAX,
+    SEARCH_PATHS_MAX,
+)
 
 SEARCH_CONTEXT_MAX = 100
 SEARCH_BUDGET_MAX = 1_000_000
@@ -48,6 +56,11 @@ class SearchRequest(Wire):
     names the file as `path` and the text as `sibling`; a count names the text."""
     wait_seq: int = 0
     wait_ms: Annotated[int, Field(ge=0, le=30_000)] = 0
+    containing: Annotated[
+        tuple[Annotated[str, Field(max_length=CONTAINING_MAX_CHARS, pattern=r"[^\W_]")], ...], Field(max_length=CONTAINING_MAX)
+    ] = ()
+    """Only sentences and lines that hold each of these texts (a name, a number, a phrase), or stand under a heading that does,
+    in any case; all there are, by how well they answer `q`."""
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     """Hits with a lower score are left out; None: the server's own threshold."""
     nearest: Annotated[int, Field(ge=0, le=20)] = 0
@@ -84,7 +97,7 @@ class SearchRequest(Wire):
                 given.append("texts")
             if given:
                 raise ValueError(f"{', '.join(map(to_camel, given))}: only with mode literal or regex")
-        elif given := [name for name in ("threshold", "rerank") if getattr(self, name) not in (False, None)]:
+        elif given := [name for name in ("containing", "threshold", "rerank") if getattr(self, name) not in (False, None, ())]:
             raise ValueError(f"{', '.join(given)}: only with mode semantic")
         return self
 

@@ -40,6 +40,9 @@ EXACT_TEXT_MAX_BYTES: Final = 2 * MIB
 SEARCH_PATHS_MAX: Final = 1000
 """Files and folders that one search may name."""
 QUERY_MAX_CHARS: Final = 4096
+CONTAINING_MAX: Final = 8
+CONTAINING_MAX_CHARS: Final = 200
+"""Texts that each line found has to hold."""
 SEARCH_PENDING_MAX: Final = 1000
 """Files that an answer names as not searchable yet."""
 

@@ -33,6 +33,7 @@ from memdir.daemon.syncing import Syncing
 from memdir.daemon.word_search import (
     BESIDE_S,
     PROFILE_PATH,
+    Readable,
     WithViews,
     WordSearch,
     contents_of,
@@ -94,7 +95,7 @@ class Grep:
         elif exact:
             answer = self._exact(query, scopes, limit, wait_s, views, args)
         elif scopes == [PROFILE_PATH]:
-            answer = self._in_place(query, scopes, limit, PROFILE_NOTE, offline=False)
+            answer = self._in_place(query, scopes, limit, _options(args), PROFILE_NOTE, offline=False)
         else:
             beside = [text for scope in scopes if (text := sibling_of(scope)) is not None and self._is_file(text)]
             places = [scope for scope in dict.fromkeys((*scopes, *beside)) if scope != PROFILE_PATH]
@@ -181,7 +182,7 @@ class Grep:
         engine = self._syncing.wait_engine(max(wait_s, 0.001))
         if engine is None:
             note = NO_SYNC_NOTE if not self._syncing.enabled else self._syncing.error or "sync is still starting"
-            return self._in_place(query, scopes, limit, note, offline=False)
+            return self._in_place(query, scopes, limit, options, note, offline=False)
         from memdir.client.errors import ClientError
 
         limits = Patience()
@@ -191,11 +192,12 @@ class Grep:
         except HangingError as error:
             engine.link.fail(error.told)
             note = f"searched by words in the local files, because {error}"
-            return self._in_place(query, scopes, limit, note, offline=True)
+            return self._in_place(query, scopes, limit, options, note, offline=True)
         except ClientError as error:
             note = f"searched by words in the local files, because the server was not reached: {error.message}"
-            return self._in_place(query, scopes, limit, note, offline=True)
-        return self._merged(query, scopes, limit, response, waiting, self._kept_here(engine, scopes))
+            return self._in_place(query, scopes, limit, options, note, offline=True)
+        here = self._word_search(self._tree, query, options)
+        return self._merged(here, scopes, limit, response, waiting, self._kept_here(engine, scopes))
 
     def _reached_and_asked(
         self, engine: Engine, query: str, scopes: list[str], limit: int, wait_s: float, options: Json, limits: Patience
@@ -255,7 +257,13 @@ class Grep:
         return [path for path, fact in facts if fact is not None and fact.kind == "file" and fact.size <= _KEPT_MAX_BYTES]
 
     def _merged(
-        self, query: str, scopes: list[str], limit: int, response: SearchResponse, waiting: list[str], kept_here: list[str]
+        self,
+        search: WordSearch,
+        scopes: list[str],
+        limit: int,
+        response: SearchResponse,
+        waiting: list[str],
+        kept_here: list[str],
     ) -> Json:
         """The server's hits, but for what is newer or gone here, and what is searched here instead."""
         dirty = set(waiting)
@@ -265,7 +273,6 @@ class Grep:
         hits = list({(one["path"], one["start_line"], one["kind"]): one for one in reversed([*current])}.values())[::-1]
         note = response.note
         if pending or kept_here:
-            search = WordSearch(self._tree, query)
             found = search.run(dict.fromkeys((*pending, *kept_here)), limit, limit_s=BESIDE_S)
             note = "; ".join(filter(None, (note if not found else None, search.note))) or None
             hits = sorted((*hits, *found), key=lambda hit: -float(hit["score"]))[:limit]
@@ -342,9 +349,9 @@ class Grep:
                 return hit.path, *lines
         return hit.path, hit.start_line, hit.end_line
 
-    def _in_place(self, query: str, scopes: list[str], limit: int, note: str, *, offline: bool) -> Json:
+    def _in_place(self, query: str, scopes: list[str], limit: int, options: Json, note: str, *, offline: bool) -> Json:
         views = self._with_views()
-        search = WordSearch(views, query)
+        search = self._word_search(views, query, options)
         files = (path for path in scope_files(views, scopes) if path != PROFILE_PATH or scopes == [PROFILE_PATH])
         hits = search.run(files, limit)
         return {
@@ -353,6 +360,9 @@ class Grep:
             "offline": offline,
             "note": f"{note}; {search.note}" if search.note else note,
         }
+
+    def _word_search(self, tree: Readable, query: str, options: Json) -> WordSearch:
+        return WordSearch(tree, query, containing=options.get("containing", ()))
 
     def _with_views(self) -> WithViews:
         return WithViews(self._tree, self._syncing.profile_text.encode("utf-8", "surrogateescape"), self._syncing.siblings)
@@ -383,9 +393,12 @@ def _is_inside(path: str, scopes: list[str]) -> bool:
 def _options(args: Json) -> Json:
     """What goes to the server as it is; it refuses what is out of bounds."""
     options: Json = {"explain": bool(args.get("explain")), "rerank": bool(args.get("rerank"))}
-    for name in ("context", "budget_tokens", "threshold", "nearest"):
+    for name in ("context", "budget_tokens", "threshold", "nearest", "containing"):
         if args.get(name) is not None:
             options[name] = args[name]
+    texts = options.get("containing", [])
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        raise UsageError("containing must be a list of texts")
     return options
 
 

@@ -16,6 +16,8 @@ def hint_lines(name: str, shown: str) -> tuple[str, ...]:
         "",
         f"- By meaning, when you do not know the words: `memdir grep 'why were retries turned off' {typed}`.",
         "  Give a folder or file in it to search only there. It prints `path:first-last: text`, best first.",
+        f"- About somebody or something by name: `memdir grep 'when did she join' --containing 'Ana Ruiz' {typed}` prints only",
+        "  lines that hold the name, what answers the question first.",
         f"- By exact letters (a name, an error code): plain `grep -rn TEXT {typed}`.",
         f"- `{folder}profile.md` sums up what is known; read it first. It is made from the files and cannot be written.",
     )

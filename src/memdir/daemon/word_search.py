@@ -164,8 +164,10 @@ class _Scored:
 class WordSearch:
     """Lines by their rare query words (inverse document frequency over the searched lines), within bounds."""
 
-    def __init__(self, tree: Readable, query: str) -> None:
+    def __init__(self, tree: Readable, query: str, *, containing: Sequence[str] = ()) -> None:
+        """`containing`: only lines that hold each of these texts, in any case."""
         self._tree = tree
+        self._containing = [" ".join(text.casefold().split()) for text in containing]
         words = [word.casefold() for word in _WORD.findall(query)]
         self._terms = frozenset(_stem(word) for word in words if word not in _COMMON) or frozenset(map(_stem, words))
         self.note: str | None = None
@@ -198,10 +200,13 @@ class WordSearch:
             for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):  # as sed counts
                 lines += 1
                 folded = line.casefold()
-                if not any(term in folded for term in self._terms):  # a stem is what its word begins with
+                if self._containing:
+                    if not all(text in " ".join(folded.split()) for text in self._containing):
+                        continue
+                elif not any(term in folded for term in self._terms):  # a stem is what its word begins with
                     continue
                 terms = self._terms.intersection(_stem(word.casefold()) for word in _WORD.findall(line))
-                if terms:
+                if terms or self._containing:
                     frequency.update(terms)
                     candidates.append(_Scored(path, number, line[:TEXT_MAX_CHARS], frozenset(terms)))
             candidates.sort(key=lambda hit: -len(hit.terms))

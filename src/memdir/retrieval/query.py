@@ -16,6 +16,7 @@ import numpy as np
 
 from memdir.retrieval import lines
 from memdir.retrieval.candidates import Candidate, in_order
+from memdir.retrieval.containing import Containing, naming
 from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, doubted, fed_back, fuse, raised
 from memdir.retrieval.lexical.choice import words_among
@@ -89,6 +90,7 @@ class Searcher:
         self._scales = Scales(static=static.scale, dense=(dense or static).scale)
         self._hops = Hops(chunks, self._vectors, static)
         self._questions = questions or Questions(static, dense)
+        self._containing = Containing(chunks=chunks, words=self._words, vectors=self._vectors, static=static, dense=dense)
 
     @property
     def words(self) -> LexicalIndex:
@@ -106,7 +108,10 @@ class Searcher:
 
     def search(self, query: SearchQuery) -> SearchOutcome:
         """At most `query.limit` hits, best first. An empty query or scope finds nothing. What asks for two things is searched
-        for each and as a whole."""
+        for each and as a whole. What has to contain something is searched by statements: see `Containing`."""
+        if query.containing:
+            prepared = prepare(query.text)
+            return self._containing.search(query, prepared, self._questions.asked(naming(query.containing, prepared.text)))
         parts = split(query.text) if query.hops else ()
         if not parts:
             return self._search(query)

@@ -16,6 +16,8 @@ class SearchQuery:
     scope: Scope
     limit: int = 10
     threshold: float | None = None
+    containing: tuple[str, ...] = ()
+    """Only statements that hold each of these texts, in any case and with any white space, by how well they fit `text`."""
     explain: bool = False
     nearest: int = 0
     """Where no hit is sure enough, so many of the nearest all the same, each marked as weak."""

@@ -14,10 +14,12 @@ from memdir.shell.commands.options import parsed
 _LIMIT: Final = 10
 _CONTEXT_MAX: Final = 100
 _NEAREST: Final = 5
-_USAGE: Final = "usage: memdir grep [-k N] [-C N] [-F | -E] [-i] [-w] [-l] [-c] [--budget TOKENS] QUERY [PATH...]"
+_USAGE: Final = (
+    "usage: memdir grep [-k N] [-C N] [-F | -E] [-i] [-w] [-l] [-c] [--budget TOKENS] [--containing TEXT] QUERY [PATH...]"
+)
 _LONG: Final = {
     "literal": "F", "regex": "E", "ignore-case": "i", "word-regexp": "w", "files-with-matches": "l", "count": "c",
-    "context=": "C", "budget=": "budget", "help": "help", "regexp=": "e",
+    "context=": "C", "budget=": "budget", "containing=": "containing", "help": "help", "regexp=": "e",
 }  # fmt: skip
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -69,6 +71,7 @@ def _grep(call: Call, name: str, ask: Ask) -> None:
         question |= {} if around is None else {"before": around, "after": around}
     else:
         question |= {"nearest": _NEAREST} | ({} if around is None else {"context": around})
+        question |= {"containing": texts} if (texts := [text for name, text in found if name == "containing"]) else {}
         if "budget" in options:
             question["budget_tokens"] = _number(options["budget"], 1, 1_000_000, "--budget")
     _print(call, root, ask(question), options, lines=around is not None)

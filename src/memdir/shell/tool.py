@@ -26,8 +26,9 @@ def description(name: str) -> str:
         f"Run a bash script in the user's memory, a folder of files at /{name}, which is the working directory at first. "
         "Variables, functions and the working directory last from call to call. The usual commands are there (ls, cat, grep, "
         'sed, awk, find, jq, diff, tar and so on), python is not. `memdir grep "QUESTION" [PATH]` finds lines by meaning and '
-        "prints path:line:text; use it first when you do not know the words. `cat profile.md` says who the user is. What is "
-        "written is kept and synced; /tmp is not."
+        "prints path:line:text; use it first when you do not know the words. With `--containing 'NAME'` it prints only lines "
+        "that hold the name, what answers the question first. `cat profile.md` says who the user is. What is written is kept "
+        "and synced; /tmp is not."
     )
 
 

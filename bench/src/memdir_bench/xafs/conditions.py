@@ -13,21 +13,23 @@ from pathlib import Path
 from typing import Final
 
 from memdir.shell import Shell
-from memdir_bench.xafs.policy import DRAFTS, Step
+from memdir_bench.xafs.policy import Step
 
 _LINES: Final = 60
 """Of a page that an agent looks at."""
 _PAGES_MAX: Final = 12
-_HITS: Final = 10
-_OPENED: Final = 3
-"""Files that an agent looks into."""
+_RANKS: Final = ((1, 10), (11, 40))
+"""Of what is found by meaning, looked at one after the other."""
 _TIMEOUT_S: Final = 120.0
 _AROUND: Final = "{0,160}"
 _LINE_MAX_CHARS: Final = 700
 
 Run = Callable[[str], str]
 _BASE: Final = "The files of the drive are in the working directory. Answer the question by them. You have a shell."
-_HINT: Final = ' `memdir grep "QUESTION"` finds lines by meaning, also in PDF, office files and pictures, as path:line:text.'
+_HINT: Final = (
+    ' `memdir grep "QUESTION"` finds lines by meaning, also in PDF, office files and pictures, as path:line:text; '
+    '`--containing "NAME"` only those that hold the name.'
+)
 INSTRUCTIONS: Final = {
     "plain": _BASE, "mount": _BASE + _HINT, "mount-without-hint": _BASE, "shell": _BASE + _HINT,
 }  # fmt: skip
@@ -42,17 +44,13 @@ class ShellCommands:
         self._semantic = semantic
         self._converters = _converters() if converters else []
         self._lines: dict[str, list[str]] = {}
-        self._files: list[str] = []
-        """The best of what was found by meaning."""
 
     def search(self, question: str, subject: str, number: int) -> Step | None:
         """See `policy.Commands`."""
         if self._semantic:
-            if number == 0:
-                return self._by_meaning(question)
-            if number == 1 and self._files:
-                return self._inside(subject)
-            number -= 2 if self._files else 1
+            if number < len(_RANKS):
+                return self._by_meaning(question, subject, *_RANKS[number])
+            number -= len(_RANKS)
         for template in [_GREP, *self._converters]:
             command = template.replace("@", shlex.quote(_escaped(subject)))
             lines = self._lines.get(command)
@@ -66,17 +64,11 @@ class ShellCommands:
             number -= pages
         return None
 
-    def _by_meaning(self, question: str) -> Step:
-        command = f"memdir grep -k {_HITS} {shlex.quote(question)}"
-        step = _step(command, self._run(command).splitlines())
-        self._files = [path for path in step.by_file if DRAFTS not in path][:_OPENED]
-        return step
-
-    def _inside(self, subject: str) -> Step:
-        """What the best files say of it; the text beside an office file begins with its name."""
-        names = " ".join(f"{shlex.quote(path)}*" for path in self._files)
-        command = f"grep -HnoE '.{_AROUND}'{shlex.quote(_escaped(subject))}'.{_AROUND}' {names} | head -{_LINES}"
-        return _step(command, [line[:_LINE_MAX_CHARS] for line in self._run(command).splitlines()])
+    def _by_meaning(self, question: str, subject: str, first: int, last: int) -> Step:
+        """What is said of it, from one rank to another."""
+        command = f"memdir grep -k {last} {shlex.quote(question)} --containing {shlex.quote(subject)}"
+        command += f" | tail -n +{first}" if first > 1 else ""
+        return _step(command, self._run(command).splitlines())
 
 
 _GREP: Final = f"grep -rnoE '.{_AROUND}'@'.{_AROUND}' ."

@@ -12,6 +12,8 @@ from memdir.cli.search.hits import Page
 from memdir.cli.text import plural
 from memdir.core.errors import MemdirError, UsageError
 from memdir.core.limits import (
+    CONTAINING_MAX,
+    CONTAINING_MAX_CHARS,
     EXACT_LIMIT_MAX,
     EXACT_LINE_MAX_BYTES,
     INT64_MAX,
@@ -78,6 +80,7 @@ def _configure(parser: Parser) -> None:
     add("-C", "--context", metavar="N", type=_CONTEXT, help=f"N lines around each hit, up to {_CONTEXT_MAX}")
     add("-n", "-r", "-H", dest="_always", action="store_true", help="line numbers, folders, names: always so")
     add("--budget", metavar="TOKENS", type=bounded_int(1, _BUDGET_MAX), help="the most useful lines that fit so many tokens")
+    add("--containing", metavar="TEXT", action="append", default=[], help=_CONTAINING_HELP)
     add("--threshold", metavar="SCORE", type=_score, help="leave out hits below this score, 0 to 1")
     add("--rerank", action="store_true", help="the best 50 in the order of the reranker that the server was given")
     add("--container", metavar="NAME", help="search a memory on the server, mounted or not; PATHs are then paths in it")
@@ -85,6 +88,10 @@ def _configure(parser: Parser) -> None:
     add("--explain", action="store_true", help="show scores, what they are made of, and where the time went")
 
 
+_CONTAINING_HELP: Final = (
+    "only lines that hold TEXT (a name, a number), in any case, or stand under a heading that does; given several times: that "
+    "hold all"
+)
 _CONTEXT: Final = bounded_int(0, _CONTEXT_MAX)
 _WORDS_HELP: Final = (
     "what to look for, in your own words; else the exact text or expression; then folders and files in mounts (default: the "
@@ -224,10 +231,17 @@ def _check_options(args: argparse.Namespace, *, exact: bool) -> None:
     if given and not exact:
         hint = "-C shows lines around" if given[0] in ("-A", "-B") else "a search by meaning knows words in any form"
         raise UsageError(f"{given[0]} is for --literal and --regex", hint=hint)
-    meaning = (("budget", "--budget"), ("threshold", "--threshold"), ("rerank", "--rerank"))
+    meaning = (("containing", "--containing"), ("budget", "--budget"), ("threshold", "--threshold"), ("rerank", "--rerank"))
     for field, name in meaning:
-        if exact and getattr(args, field) not in (None, False):
+        if exact and getattr(args, field) not in (None, False, []):
             raise UsageError(f"{name} is for a search by meaning", hint="leave out --literal and --regex")
+    for text in args.containing:
+        if not any(map(str.isalnum, text)) or len(text) > CONTAINING_MAX_CHARS:
+            hint = f"it needs a letter or a digit and at most {CONTAINING_MAX_CHARS} characters; --literal finds any text"
+            raise UsageError(f"--containing cannot look for {text[:40]!r}", hint=hint)
+    if len(args.containing) > CONTAINING_MAX:
+        hint = f"at most {CONTAINING_MAX} are allowed"
+        raise UsageError(f"--containing was given {len(args.containing)} times", hint=hint)
     if not exact and (args.limit or 0) > SEARCH_LIMIT_MAX:
         raise UsageError(f"argument -k: {args.limit} is not between 1 and {SEARCH_LIMIT_MAX}", hint=_LIMIT_HELP)
     around = {"-A", "-B", "-v"}.intersection(given) or args.context is not None
@@ -254,6 +268,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         "max_count": args.max_count,
         "budget_tokens": args.budget,
         "threshold": args.threshold,
+        "containing": args.containing or None,
         "nearest": None if exact or args.threshold is not None else _NEAREST,
     }
     return options | {name: value for name, value in wanted.items() if value is not None and value is not False}
@@ -401,6 +416,7 @@ COMMAND = Command(
     examples=[
         ('memdir grep "why did we leave the old supplier"', "in the mount around you, or the only one"),
         ('memdir grep -k 3 "flight to Oslo" notes/mail', "in one folder, three results"),
+        ('memdir grep "when did she join us" --containing "Ana Ruiz"', "all that is said of her, what fits best first"),
         ('memdir grep -C 2 --budget 2000 "parser decisions"', "lines around, about 2,000 tokens at most"),
         ('memdir grep --literal "TODO(" notes', "exact bytes, like grep -rnF"),
         ("memdir grep -E -i 'fix(me|ed) +#[0-9]+' *.md", "a regular expression, in either case, in some files"),

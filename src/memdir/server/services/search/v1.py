@@ -190,7 +190,7 @@ def _semantic(caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRe
     limit = max(request.limit, RERANK_MAX) if request.rerank else request.limit
     query = SearchQuery(
         text=request.q, scope=scope, limit=limit + SPARE_HITS, threshold=request.threshold, explain=request.explain,
-        nearest=request.nearest,
+        nearest=request.nearest, containing=request.containing,
     )  # fmt: skip
     found, outcome = current_hits(caller, engine, query)
     stages = dict(outcome.stages_ms)
@@ -201,7 +201,7 @@ def _semantic(caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRe
         stages["rerank"] = _ms(time.perf_counter() - began)
     placed = [(hit, document) for hit, document in found if document.path is not None]
     began = time.perf_counter()
-    memories = placed_memories(caller, engine, scope, request, placed)
+    memories = [] if request.containing else placed_memories(caller, engine, scope, request, placed)
     stages["memories"] = _ms(time.perf_counter() - began)
     keeps_order = reranking is not None and reranking.applied
     hits = merged([search_hit(hit, document) for hit, document in placed], placed, memories, keeps_order=keeps_order)
@@ -211,6 +211,8 @@ def _semantic(caller: Caller, engine: Engine, scope: Scope, request: v1.SearchRe
     note = None
     if not hits and not prepare(request.q).terms:
         note = "the query has no letter and no digit to search by; an exact search (--literal) finds other characters, too"
+    elif request.containing and not hits:
+        note = "no line holds all that it has to contain"
     elif hits and all(hit.weak for hit in hits):
         note = "nothing is sure enough: these are the nearest there is"
     elif not hits and outcome.closest >= CLOSEST_TOLD_MIN:
