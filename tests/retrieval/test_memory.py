@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memdir.ingest.text import decode
 from memdir.memory import Profile, extract, profile, reconcile
+from memdir.memory.profile import OF_ONE_FILE
 from memdir.memory.guard import is_instruction, is_secret
 from memdir.store.types import Memory, MemoryCandidate
 from memdir.store.upkeep.check import Check
@@ -357,3 +358,17 @@ def test_the_profile_stays_in_its_budget_and_counts_what_it_left_out() -> None:
     assert 200 < spent <= 300
     assert result.dynamic_texts
     assert result.left_out == 400 - len(result.static) - len(result.dynamic)
+
+
+def test_a_long_list_in_one_file_takes_no_place_from_other_files() -> None:
+    tasks = [replace(memory(f"To do: task number {number} of a program", kind="dynamic", number=number), document_id="todo")
+             for number in range(200)]  # fmt: skip
+    diary = [
+        memory(f"Ran {number} km in the park.", kind="dynamic", age_days=number, number=1000 + number) for number in range(8)
+    ]
+    texts = shown([*tasks, *diary]).dynamic_texts
+    assert {one.candidate.text for one in diary} < set(texts)
+    assert len([text for text in texts if "task" in text]) > OF_ONE_FILE  # there is room for more
+    assert [text for text in shown([*tasks, *diary], budget_tokens=400).dynamic_texts if "km" in text] == [
+        one.candidate.text for one in diary
+    ]

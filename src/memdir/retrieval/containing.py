@@ -214,7 +214,8 @@ def _apart(vectors: Matrix, question: Matrix, said: npt.NDArray[np.bool_]) -> Sc
     common = among.sum(axis=0) / (len(among) + 1)  # of few the mean is mostly each of them
     apart = np.where(there[:, None], vectors - common, 0.0)
     norms = np.linalg.norm(apart, axis=1) * np.linalg.norm(question - common)
-    return (apart @ (question - common)) / np.where(norms > 0, norms, 1.0) + _SAID_SHARE * said
+    cosines: Scores = (apart @ (question - common)) / np.where(norms > 0, norms, 1.0)
+    return cosines + _SAID_SHARE * said
 
 
 def _line_vectors(holdings: Sequence[Holding], packed: Mapping[int, bytes], dim: int) -> Matrix:
