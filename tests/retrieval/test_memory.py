@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from memdir.ingest.text import decode
 from memdir.memory import Profile, extract, profile, reconcile
-from memdir.memory.profile import OF_ONE_FILE
 from memdir.memory.guard import is_instruction, is_secret
+from memdir.memory.profile import OF_ONE_FILE
 from memdir.store.types import Memory, MemoryCandidate
 from memdir.store.upkeep.check import Check
 from memdir_bench.memory.changes import pairs

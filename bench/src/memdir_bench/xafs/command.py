@@ -14,6 +14,8 @@ from memdir.core.errors import UsageError
 
 if TYPE_CHECKING:
     from memdir.cli.output import Output
+    from memdir.llm.port import Model
+    from memdir_bench.xafs.hosts import HostAgent
 
 _NEEDED: Final = ("reportlab", "docx", "xlsxwriter", "espeakng_loader")
 
@@ -82,6 +84,7 @@ def _make(args: argparse.Namespace, out: Output) -> int:
 
 def _configure_run(parser: Parser) -> None:
     from memdir_bench.commands import add_model
+    from memdir_bench.xafs.hosts import HOSTS
     from memdir_bench.xafs.run import CONDITIONS
 
     add = parser.add_argument
@@ -92,6 +95,14 @@ def _configure_run(parser: Parser) -> None:
         help=f"some of {', '.join(CONDITIONS)} (default: plain mount)",
     )  # fmt: skip
     add_model(parser, "a language model as the agent (default: the scripted agent, without one)")
+    add(
+        "--host", choices=tuple(HOSTS), help="an installed host program as the agent, as you have set it up, without asking you"
+    )
+    add("--host-arg", metavar="ARG", action="append", default=[], help="an argument for the host, such as --host-arg=--model=x")
+    add(
+        "--seconds", metavar="N", type=bounded_int(10, 24 * 3600), default=600,
+        help="that a host may take for one question (default: 600)",
+    )  # fmt: skip
     add("--largest", metavar="N", type=bounded_int(1, 100_000), default=100_000, help="leave out corpora of more files")
     add("--calls", metavar="N", type=bounded_int(1, 1000), default=40, help="commands for one question, at most (default: 40)")
     add(
@@ -105,18 +116,23 @@ def _configure_run(parser: Parser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from memdir_bench.report import ended_in_order
+    from memdir_bench.xafs.hosts import HostAgent
     from memdir_bench.xafs.policy import Budget
     from memdir_bench.xafs.run import Runner, corpora_in, run_all
 
     corpora = [
         one for one in corpora_in(args.corpora) if json.loads((one / "questions.json").read_text())["corpus"] <= args.largest
     ]
-    agent = None
+    agent: Model | HostAgent | None = None
+    if args.model is not None and args.host is not None:
+        raise UsageError("--model and --host are two agents", hint="give one of them, and each an --out of its own")
     if args.model is not None:
         from memdir.llm.providers import model
 
         agent = model(args.model, url=args.model_url)
-    runner = Runner(args.out, Budget(calls=args.calls, tokens=args.tokens), out.note, agent)
+    elif args.host is not None:
+        agent = HostAgent(name=args.host, more=tuple(args.host_arg))
+    runner = Runner(args.out, Budget(calls=args.calls, tokens=args.tokens, seconds=args.seconds), out.note, agent)
     with ended_in_order():
         run_all(corpora, runner, conditions=args.condition)
     return _show(args.out, out)
@@ -188,12 +204,14 @@ RUN: Final = Command(
     name="bench xafs run",
     usage="[OPTIONS] --corpora DIR --out DIR",
     description=(
-        "Let the scripted agent answer every question in each condition: a plain folder with a shell, the mount, the shell in\n"
-        "process. Every run is kept with its transcript; a run that is broken off goes on where it was."
+        "Let an agent answer every question in each condition: a plain folder with a shell, the mount, the shell in process,\n"
+        "the same as a tool of an MCP server. Every run is kept with its transcript; what is broken off goes on where it was.\n"
+        "A host program runs in copies of the drives, with your settings, and is not asked to confirm its commands."
     ),
     examples=[
         ("memdir bench xafs run --corpora corpora --out runs --largest 500", "the corpora of up to 500 files"),
         ("memdir bench xafs run --corpora corpora --out gpt --model openai:gpt-5.5", "with your own model"),
+        ("memdir bench xafs run --corpora corpora --out claude --host claude-code", "with a host program"),
     ],
     exit_codes=[(0, "all questions were asked")],
     configure=_configure_run,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from memdir.shell import Shell
+from memdir_bench.mcp_client import Tools
 from memdir_bench.xafs.policy import Step
 
 _LINES: Final = 60
@@ -31,7 +32,7 @@ _HINT: Final = (
     '`--containing "NAME"` only those that hold the name.'
 )
 INSTRUCTIONS: Final = {
-    "plain": _BASE, "mount": _BASE + _HINT, "mount-without-hint": _BASE, "shell": _BASE + _HINT,
+    "plain": _BASE, "mount": _BASE + _HINT, "mount-without-hint": _BASE, "shell": _BASE + _HINT, "mcp": _BASE + _HINT,
 }  # fmt: skip
 """What an agent is told; without the hint it does not know of the search by meaning."""
 
@@ -111,6 +112,11 @@ def in_folder(folder: Path, env: dict[str, str]) -> Run:
         return done.stdout.decode("utf-8", "replace")
 
     return run
+
+
+def in_mcp(tools: Tools) -> Run:
+    """The tool `bash` of `memdir mcp --shell`."""
+    return lambda command: str(tools.call("bash", {"command": command})[1]["stdout"])
 
 
 def in_shell(shell: Shell) -> Run:

@@ -44,6 +44,8 @@ class Budget:
 
     calls: int = 40
     tokens: int = 400_000
+    seconds: float = 600.0
+    """Of a host program, which counts the others by itself."""
 
 
 @dataclass(slots=True)

@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,21 +17,32 @@ from typing import Any, Final
 from memdir.core.errors import UsageError
 from memdir.llm.port import Model
 from memdir.shell import Shell, ShellLimits
+from memdir_bench.mcp_client import mcp_server
 from memdir_bench.posix.clocks import cpu_s, resident_mib
 from memdir_bench.session import BenchSession, open_session
 from memdir_bench.xafs import model_agent
-from memdir_bench.xafs.conditions import INSTRUCTIONS, Run, ShellCommands, in_folder, in_shell
+from memdir_bench.xafs.conditions import INSTRUCTIONS, Run, ShellCommands, in_folder, in_mcp, in_shell
 from memdir_bench.xafs.corpus import PLANS_FILE, QUESTIONS_FILE
+from memdir_bench.xafs.hosts import HostAgent
 from memdir_bench.xafs.policy import Budget, answer
 from memdir_bench.xafs.questions import Question, is_right
 from memdir_bench.xafs.world import Fact
 
-CONDITIONS: Final = ("plain", "mount", "mount-without-hint", "shell")
+CONDITIONS: Final = ("plain", "mount", "mount-without-hint", "shell", "mcp")
 AGENT_FILE: Final = "agent.txt"
 _SYNC_S: Final = 4 * 3600
 _NAME: Final = "drive"
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an agent works: how it runs a command, and for a host program the folder and the environment."""
+
+    run: Run
+    folder: Path
+    env: dict[str, str]
 
 
 def corpora_in(folder: Path) -> list[Path]:
@@ -64,10 +76,10 @@ class Runner:
     out: Path
     budget: Budget
     say: Say
-    model: Model | None = None
+    agent: Model | HostAgent | None = None
     """None: the scripted agent."""
 
-    def __call__(self, condition: str, run: Run, corpus: Path) -> None:
+    def __call__(self, condition: str, place: Place, corpus: Path) -> None:
         """Every question of the corpus that is not kept yet."""
         size = json.loads((corpus / QUESTIONS_FILE).read_text())["corpus"]
         rows = []
@@ -75,7 +87,7 @@ class Runner:
             file = self.file(condition, corpus, question_id)
             if not file.exists():
                 row = {"id": question_id, "corpus": size, "family": question.family, "condition": condition}
-                _keep(file, row | self._answered(condition, run, question_id, question))
+                _keep(file, row | self._answered(condition, place, question_id, question))
             rows.append(json.loads(file.read_text()))
         right = sum(row["correct"] for row in rows)
         self.say(f"{corpus.name} {condition}: {right} of {len(rows)} right, {sum(row['tokens'] for row in rows):,} tokens")
@@ -88,21 +100,32 @@ class Runner:
         """Whether every question is kept."""
         return all(self.file(condition, corpus, question_id).exists() for question_id, _ in questions_in(corpus))
 
-    def _answered(self, condition: str, run: Run, question_id: str, question: Question) -> dict[str, Any]:
+    def _answered(self, condition: str, place: Place, question_id: str, question: Question) -> dict[str, Any]:
         began_s = time.monotonic()
         told = INSTRUCTIONS[condition]
-        if self.model is not None:
-            given, account = model_agent.answer(question.prompt, run, self.model, instructions=told, budget=self.budget)
+        if isinstance(self.agent, HostAgent):
+            given, account = self.agent.answer(
+                question.prompt, place.folder, place.env, instructions=told, budget=self.budget,
+                memory=_NAME if condition == "mcp" else None,
+            )  # fmt: skip
+        elif self.agent is not None:
+            given, account = model_agent.answer(question.prompt, place.run, self.agent, instructions=told, budget=self.budget)
         else:
-            commands = ShellCommands(run, semantic=condition in ("mount", "shell"), converters=condition == "plain")
+            commands = ShellCommands(
+                place.run, semantic=condition in ("mount", "shell", "mcp"), converters=condition == "plain"
+            )
             given, account = answer(question, commands, instructions=told, budget=self.budget, seed=question_id)
         return {
-            "agent": "scripted" if self.model is None else self.model.name, "answer": given, "gold_answer": question.answer,
+            "agent": _name(self.agent), "answer": given, "gold_answer": question.answer,
             "correct": is_right(given, question.answer), "tokens": account.tokens, "tokens_in": account.tokens_in,
             "tokens_cached": account.tokens_cached, "tokens_out": account.tokens_out, "calls": account.calls,
             "wall_s": round(time.monotonic() - began_s, 3),
             "transcript": [{"command": step.command, "printed": step.printed} for step in account.transcript],
         }  # fmt: skip
+
+
+def _name(agent: Model | HostAgent | None) -> str:
+    return "scripted" if agent is None else agent.name
 
 
 def _keep(file: Path, row: dict[str, Any]) -> None:
@@ -115,23 +138,23 @@ def _keep(file: Path, row: dict[str, Any]) -> None:
 def run_all(corpora: Sequence[Path], runner: Runner, *, conditions: Sequence[str]) -> None:
     """Every question in every condition that is not kept yet. UsageError when another agent's runs are kept there."""
     _check_agent(runner)
+    if isinstance(runner.agent, HostAgent):
+        runner.agent.check(conditions)
     for corpus in corpora:
         if "plain" in conditions:
-            runner("plain", in_folder(corpus / "files", {}), corpus)
+            with _copied(corpus) as folder:
+                runner("plain", Place(run=in_folder(folder, {}), folder=folder, env={}), corpus)
         ours = [one for one in conditions if one != "plain" and not runner.is_done(one, corpus)]
         if ours:
             with _mounted(corpus, runner) as (session, mount):
                 for condition in ours:
-                    if condition == "shell":
-                        with _in_process(session) as shell:
-                            runner(condition, in_shell(shell), corpus)
-                    else:
-                        runner(condition, in_folder(mount, session.env | {"PATH": _path()}), corpus)
+                    with _ours(condition, session, mount) as place:
+                        runner(condition, place, corpus)
 
 
 def _check_agent(runner: Runner) -> None:
     """One folder keeps the runs of one agent: tokens of two are not to be added."""
-    name = "scripted" if runner.model is None else runner.model.name
+    name = _name(runner.agent)
     file = runner.out / AGENT_FILE
     runner.out.mkdir(parents=True, exist_ok=True)
     if not file.exists():
@@ -171,6 +194,28 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
         runner.say(f"{corpus.name}: {len(files)} files searchable after {took_s:.0f} s, {told['failed']} unreadable")
         yield session, mount
         session.unmount(_NAME)
+
+
+@contextmanager
+def _copied(corpus: Path) -> Iterator[Path]:
+    """The files in a folder of their own: an agent may write."""
+    with tempfile.TemporaryDirectory(prefix="memdir-xafs-") as folder:
+        yield Path(shutil.copytree(corpus / "files", Path(folder, _NAME)))
+
+
+@contextmanager
+def _ours(condition: str, session: BenchSession, mount: Path) -> Iterator[Place]:
+    """What an agent has in one of the conditions with memdir."""
+    env = session.env | {"PATH": _path()}
+    with ExitStack() as stack:
+        if condition == "shell":
+            run, folder = in_shell(stack.enter_context(_in_process(session))), session.folder
+        elif condition == "mcp":
+            tools = stack.enter_context(mcp_server({**os.environ, **env}, session.folder, "--shell", _NAME))
+            run, folder = in_mcp(tools), session.folder
+        else:
+            run, folder = in_folder(mount, env), mount
+        yield Place(run=run, folder=folder, env=env)
 
 
 @contextmanager
