@@ -164,7 +164,17 @@ def test_runs_are_kept_and_the_report_tells_both_sides(corpora: Path, tmp_path: 
         copy.write_text(json.dumps(row))
     (out / "ingest").mkdir()
     (out / "ingest" / "c00016.json").write_text(
-        json.dumps({"corpus": 16, "files_per_s": 2.0, "cpu_s": 9.0, "server_peak_mib": 400.0, "failed": 0})
+        json.dumps(
+            {
+                "corpus": 16,
+                "files_per_s": 2.0,
+                "cpu_s": 9.0,
+                "server_peak_mib": 400.0,
+                "failed": 0,
+                "search_during_p95_ms": 210.5,
+                "search_after_p95_ms": None,
+            }
+        )
     )
     found = report(out)
     lower = found["change"]["mount"]
@@ -173,6 +183,7 @@ def test_runs_are_kept_and_the_report_tells_both_sides(corpora: Path, tmp_path: 
     assert lower["from"] <= lower["lower_by"] <= lower["to"]
     assert set(found["by_corpus"]) == {5, 16}
     assert "tokens per right answer lower by 50%" in markdown(found)
+    assert "| c00016 | 2.0 | 9.0 | 400 | 0 | 210.5 | none |" in markdown(found)
     assert change(load(out), "shell") is None
     parser = HTMLParser()
     parser.feed(page(found))

@@ -144,9 +144,14 @@ def markdown(found: Mapping[str, Any]) -> str:
                     f"\n{title}, {condition} against plain: tokens per right answer lower by {one['lower_by']:.0%} "
                     f"(95 %: {one['from']:.0%} to {one['to']:.0%}, {one['questions']} questions)."
                 )
-    lines += ["", "| ingest | files a second | processor s | server's memory, MiB | unreadable |", "|---|---|---|---|---|"]
     lines += [
-        f"| {name} | {one['files_per_s']} | {one['cpu_s']} | {one['server_peak_mib']:.0f} | {one['failed']} |"
+        "",
+        "| ingest | files a second | processor s | server's memory, MiB | unreadable | search p95 ms, during | after |",
+    ]
+    lines += ["|---|---|---|---|---|---|---|"]
+    lines += [
+        f"| {name} | {one['files_per_s']} | {one['cpu_s']} | {one['server_peak_mib']:.0f} | {one['failed']} "
+        f"| {one.get('search_during_p95_ms') or 'none'} | {one.get('search_after_p95_ms') or 'none'} |"
         for name, one in found["ingest"].items()
     ]
     return "\n".join(lines) + "\n"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,6 +20,7 @@ from typing import Any, Final
 from memdir.core.errors import UsageError
 from memdir.llm.port import Model
 from memdir.shell import Shell, ShellLimits
+from memdir_bench.figures import percentile
 from memdir_bench.mcp_client import mcp_server
 from memdir_bench.posix.clocks import cpu_s, resident_mib
 from memdir_bench.session import BenchSession, open_session
@@ -31,6 +35,10 @@ from memdir_bench.xafs.world import Fact
 CONDITIONS: Final = ("plain", "mount", "mount-without-hint", "shell", "mcp")
 AGENT_FILE: Final = "agent.txt"
 _SYNC_S: Final = 4 * 3600
+_SEARCHES: Final = 20
+"""When everything is searchable."""
+_SEARCH_EVERY_S: Final = 1.0
+"""While it is not."""
 _NAME: Final = "drive"
 
 Say = Callable[[str], None]
@@ -177,8 +185,11 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
         began_s = time.monotonic()
         shutil.copytree(corpus / "files", mount, dirs_exist_ok=True)
         copied_s = time.monotonic() - began_s
-        session.memdir("sync", _NAME, "--wait", "--timeout", str(_SYNC_S), limit_s=_SYNC_S + 60)
+        prompts = [question.prompt for _, question in questions_in(corpus)]
+        with _searching(session, prompts) as during_ms:
+            session.memdir("sync", _NAME, "--wait", "--timeout", str(_SYNC_S), limit_s=_SYNC_S + 60)
         took_s = time.monotonic() - began_s
+        after_ms = [_search_ms(session, prompt) for prompt in (prompts * _SEARCHES)[:_SEARCHES]]
         pid = int(session.server_status()["pid"])
         status = session.memdir("status", _NAME, "--json").json()
         files = [file for file in (corpus / "files").rglob("*") if file.is_file()]
@@ -187,6 +198,9 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
             "files_per_s": round(len(files) / took_s, 2),
             "cpu_s": round(cpu_s(pid, session.daemon_pid(_NAME)), 1), "server_peak_mib": round(resident_mib(pid, peak=True), 1),
             "failed": status["failed"], "size_bytes": sum(file.stat().st_size for file in files),
+            "formats": Counter(file.suffix for file in files), "searches_during": len(during_ms),
+            "search_during_p95_ms": round(percentile(during_ms, 0.95), 1) if during_ms else None,
+            "search_after_p95_ms": round(percentile(after_ms, 0.95), 1),
         }  # fmt: skip
         folder = runner.out / "ingest"
         folder.mkdir(parents=True, exist_ok=True)
@@ -194,6 +208,32 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
         runner.say(f"{corpus.name}: {len(files)} files searchable after {took_s:.0f} s, {told['failed']} unreadable")
         yield session, mount
         session.unmount(_NAME)
+
+
+@contextmanager
+def _searching(session: BenchSession, prompts: Sequence[str]) -> Iterator[list[float]]:
+    """Milliseconds of a search each second, beside whatever else is done."""
+    took_ms: list[float] = []
+    ended = threading.Event()
+
+    def search() -> None:
+        for number in itertools.count():
+            if ended.wait(_SEARCH_EVERY_S):
+                return
+            took_ms.append(_search_ms(session, prompts[number % len(prompts)]))
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    try:
+        yield took_ms
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _search_ms(session: BenchSession, prompt: str) -> float:
+    """The whole command; nothing found is an answer."""
+    return session.memdir("grep", "--no-wait", prompt, _NAME, allowed=(0, 1)).elapsed_s * 1000
 
 
 @contextmanager
