@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.memory.reading import read
+from tests.memory.reading import facts, read
 
 
 def chat(*said: str, who: str = "user") -> str:
@@ -108,3 +108,27 @@ def test_what_is_asked_for_is_no_fact() -> None:
 @pytest.mark.parametrize("message", ["im a. " * 3_000, "i am so " * 5_000, "a, " * 20_000, "i live in x and " * 2_000])
 def test_a_message_of_one_thing_over_and_over_is_read_in_one_pass(message: str) -> None:
     assert len(told(chat(message, message))) <= 500
+
+
+def test_dictated_notes_are_read_without_what_one_says_while_thinking() -> None:
+    said = (
+        "Okay so, um, I saw Dr Keane this morning and she put me on ramipril. Uh, also, I need to ring the gas people.\n\n"
+        "Oh and, um, Declan sold the farm. Yeah, and we booked Crete for June.\n"
+    )
+    for path in ("/memory/voice-memo.txt", "/memory/Recording 12.txt", "/memory/transcripts/memo_3.md"):
+        found = {one.text: one.subject for one in read(said, path)}
+        assert found["Dr Keane put me on ramipril."] == "user"
+        assert found["I need to ring the gas people."] == "user"
+        assert found["We booked Crete for June."] == "user"
+        assert not any("um" in text.split() or text.startswith(("Uh", "Oh", "Yeah", "Okay")) for text in found)
+    assert facts("Um 8 Uhr gehe ich immer schwimmen.\n", "/memory/notes.md") == ["Um 8 Uhr gehe ich immer schwimmen."]
+
+
+def test_what_doctors_decided_is_remembered() -> None:
+    for said in (
+        "My GP put me on ramipril in October.",
+        "The doctor has taken me off statins.",
+        "Dr Keane told me to stop ibuprofen.",
+        "They put me on insulin.",
+    ):
+        assert facts(f"Some text about the day.\n\n{said}\n", "/memory/notes.md")[-1:] == [said]

@@ -77,6 +77,24 @@ def test_a_file_s_name_tells_its_day(path: str, day: date | None) -> None:
     assert named_by(path) == day
 
 
+def test_weekdays_in_a_note_of_a_week_are_its_days() -> None:
+    text = "# Week 47\n\n## Mon\n- gym 45 min\n\n**Wednesday**\n- Priti is off sick\n\n## Plans\n- more sleep\n"
+    for path in ("/memory/2026-W47.md", "/memory/weeks/2026w47.md"):
+        found = {one.text: one for one in extract(text, path, byte_at=lambda at: at, written_ms=ms_of(date(2026, 12, 9)))}
+        gym = next(one for said, one in found.items() if "gym" in said)
+        assert (gym.kind, gym.said_ms) == ("dynamic", ms_of(date(2026, 11, 16)))
+        assert found["Priti is off sick"].said_ms == ms_of(date(2026, 11, 18))
+    text = "# KW 46\n## Freitag\nA.\n# KW 47\n## Freitag\nB.\n# Week 50\n## Sat\nC.\n"
+    several = Journal(text, date(2026, 12, 1))
+    assert several.day_at(text.index("A.")) == date(2026, 11, 13)
+    assert several.day_at(text.index("B.")) == date(2026, 11, 20)
+    assert several.day_at(text.index("C.")) == date(2025, 12, 13)  # the week 50 that was
+    assert Journal("# Week 53, 2026\n## Fri\nA\n").day_at(25) == date(2027, 1, 1)
+    assert Journal("# Week 60\n## Fri\nA\n", date(2026, 12, 1)).day_at(20) is None
+    assert Journal("# Meals\n## Monday\nCurry\n", date(2026, 12, 1)).day_at(22) is None
+    assert named_by("/memory/2026-W99.md") is None
+
+
 def test_the_first_writing_is_of_the_day_in_the_front_matter_and_a_later_one_is_not() -> None:
     text = "---\ncreated: 2024-02-03\n---\n- I live in Porto\n"
     first = extract(text, "/memory/me.md", byte_at=int, written_ms=ms_of(SAID))

@@ -61,7 +61,7 @@ _OF_PERIOD: Final = re.compile(
 """Names of files of a day, a month or another time."""
 _GENERIC: Final = re.compile(
     r"(?:(?:my|new|phone|some|other|all|neue|nueva|nouvelle)-)*(?:notes?|things?|stuff|thoughts|brain|dump|files?|facts|updates?|"
-    r"news|drafts?|temp|tmp|tests?|life-stuff|everything|misc|notizen?|notas?|divers|varios|sonstiges|unbenannt|sans-titre|"
+    r"news|drafts?|temp|tmp|dail(?:y|ies)|weekl(?:y|ies)|monthly|(?:voice-?)?memos?|voice-?notes?|recordings?|dictations?|transcripts?|tests?|life-stuff|everything|misc|notizen?|notas?|divers|varios|sonstiges|unbenannt|sans-titre|"
     r"sin-título)(?:-?\d+)?"
 )
 """Names that tell nothing of what is in a file."""

@@ -16,12 +16,14 @@ from memdir.store.text.sentences import sentences
 _OPENING: Final = re.compile(
     r"(?:(?:(?:hey|hi|hello|ok(?:ay)?|k|so|and|but|well|h+m+|also|btw|by the way|fyi|yeah|yes|yep|yup|thx|thanks|thank you|"
     r"oh|ah|nah|nope|lol|(?:ha){2,}h?|anyways?|actually|tbh|honestly|scratch that|heads up|(?:good news|update)(?=[:,!])|"
-    r"u(?:nd|h)|aber|achja|ja|übrigens|danke|genau|bon|alors|au fait|oui|merci|bueno|por cierto|sí|gracias)\b[,:;.!…–-]*|"
+    r"u(?:nd|h+m*|m+(?=,))|erm+|ähm?|euh+|"
+    r"aber|achja|ja|übrigens|danke|genau|bon|alors|au fait|oui|merci|bueno|por cierto|sí|gracias)\b[,:;.!…–-]*|"
     r"(?:nice|cool|great|good|sure|right|true|no|perfect|sorry|nein|nee|super|stimmt|non|vale|claro)(?:\b[,:;.!…–-]+|"
     r"(?= (?:i|we|my|moved|just|still|habe?|bin|ich|j['’]))))\s+)+(?=\S)",
     re.IGNORECASE,
 )
 """What stands before what is said."""
+_DICTATED: Final = re.compile(r"\b(?:u+m+|u+h+m*|erm+|ä+hm*|euh+),", re.IGNORECASE)
 _FILLER: Final = re.compile(
     r"(?<=\w),? (?:btw|fyi|tbh|lol|ngl|haha+|hehe|x{1,3})\b(?= *[,.!?;]| *$| (?:so|and|but)\b)", re.IGNORECASE
 )
@@ -153,7 +155,10 @@ _SMALL_LETTERS_SHARE: Final = 0.8
 
 
 def is_informal(said: Iterable[str]) -> bool:
-    """Whether most sentences of a text begin with small letters, but for "I"."""
+    """Whether most sentences of a text begin with small letters, but for "I", or it was dictated: "Um, I saw …"."""
+    said = list(said)
+    if any(map(_DICTATED.search, said)):
+        return True
     small = [one[0].islower() for one in said if one[:1].isalpha() and not re.match(r"I\b", one)]
     return bool(small) and sum(small) >= _SMALL_LETTERS_SHARE * len(small)
 

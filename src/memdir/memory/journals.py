@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Final
 
 from memdir.memory.dates import (
@@ -51,8 +51,33 @@ _PADDED: Final = re.compile(r"\d\d([./])\d\d\1\d\d")
 """A short year stands in what is no number of a version."""
 _SOME_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _HEADING_OR_DAY: Final = re.compile(
-    rf"^(?:(?P<mark>#{{1,6}})[ \t]|{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d))[^\n]*", re.MULTILINE
+    rf"^(?:(?P<mark>#{{1,6}})[ \t]|{_BEFORE_DAY}(?:{_ANY_WEEKDAY})?(?:\d{{1,4}}|[A-Z][a-z]{{2,8}} \d)"
+    rf"|[*_]{{0,3}}{_WEEKDAY_NAME}\.?:?[*_]{{0,3}}:?[ \t]*$)[^\n]*",
+    re.MULTILINE,
 )
+_WEEK_NAME: Final = re.compile(r"(?<!\d)(?P<year>\d{4})-?W(?P<week>\d\d)(?!\d)", re.IGNORECASE)
+_WEEK: Final = re.compile(
+    r"^#{1,6}[ \t].*?\b(?:(?P<iso>\d{4})-?W|(?:calendar )?(?:week|wk|kw|woche|semaine|semana)[ .-]{0,2})(?P<week>\d{1,2})\b"
+    r"(?:\D{0,3}(?P<year>(?:19|20)\d\d)\b)?",
+    re.IGNORECASE,
+)
+"""A heading of a calendar week, as ISO 8601 counts them."""
+_WEEKDAY_ALONE: Final = re.compile(r"(?P<mark>#{1,6}[ \t]+)?[*_]{0,3}(?P<name>[^\W\d_]+)\.?:?[*_]{0,3}:?[ \t]*$")
+_WEEKDAYS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            "mon monday mo montag lun lundi lunes",
+            "tue tues tuesday di dienstag mar mardi martes",
+            "wed wednesday mi mittwoch mer mercredi mié miércoles",
+            "thu thur thurs thursday do donnerstag jeu jeudi jue jueves",
+            "fri friday fr freitag ven vendredi vie viernes",
+            "sat saturday sa samstag sonnabend sam samedi sáb sábado",
+            "sun sunday so sonntag dim dimanche dom domingo",
+        )
+    )
+    for name in names.split()
+}
 _WRAPPED_MIN: Final = 40
 """Characters of a line of prose that goes on below."""
 _DAY_LINE_CHARS: Final = 200
@@ -61,7 +86,9 @@ _BARE_LEVEL: Final = 7  # of a line that is nothing but a day: it dates what fol
 
 def named_by(path: str) -> date | None:
     """The day in the name of a file (`2026-03-01.md`, `20260301 notes.txt`, `1 March 2026.md`, `202603011412 An idea.md`) or in
-    its folders (`2026/03/01.md`)."""
+    its folders (`2026/03/01.md`); of a week (`2026-W47.md`) its Monday."""
+    if (week := week_of(path)) is not None:
+        return week
     name = path.rpartition("/")[2]
     found = NUMERIC_DATE.search(name) or _IN_FOLDERS.search(path)
     if found is not None:
@@ -70,23 +97,29 @@ def named_by(path: str) -> date | None:
     return None if written is None else _day_of_line(written)
 
 
+def week_of(path: str) -> date | None:
+    """The Monday of the week that a file is called after."""
+    found = _WEEK_NAME.search(path.rpartition("/")[2])
+    return None if found is None else _monday(int(found["year"]), int(found["week"]))
+
+
 class Journal:
     """The days of a text whose lines say some: what stands below a heading with a day, or on a line that begins with one."""
 
-    def __init__(self, text: str, written: date | None = None) -> None:
-        """`written`: when the text was. See `_days_of` for days without a year."""
+    def __init__(self, text: str, written: date | None = None, week: date | None = None) -> None:
+        """`written`: when the text was. See `_days_of` for days without a year. `week`: the Monday of its week."""
         self._starts: list[int] = []
         self._days: list[date | None] = []  # of what stands from there on
         section: date | None = None
         level = 0
         lines = [(line, _day_in(line[0][:_DAY_LINE_CHARS])) for line in _HEADING_OR_DAY.finditer(text)]
-        for (line, found), day in zip(lines, _days_of(lines, written), strict=True):
+        for (line, found), day in zip(lines, _of_weeks(lines, _days_of(lines, written), written, week), strict=True):
             depth = len(line["mark"] or "") or _BARE_LEVEL
             if line["mark"]:
                 if day is not None or depth <= level:
                     section, level = day, depth
                 self._put(line.start(), section)
-            elif day is not None and found is not None and _NOTHING_ELSE.match(found["rest"]) is not None:
+            elif day is not None and (found is None or _NOTHING_ELSE.match(found["rest"]) is not None):
                 if _goes_on(text, line.start()):
                     continue
                 section, level = day, depth
@@ -150,6 +183,37 @@ def _days_of(lines: Sequence[tuple[re.Match[str], re.Match[str] | None]], writte
         return days
     orders = [_in_order(days, without, written, order) for order in (range(len(lines) - 1, -1, -1), range(len(lines)))]
     return min(orders, key=lambda one: _span([one[at] for at in without]))
+
+
+def _of_weeks(
+    lines: Sequence[tuple[re.Match[str], re.Match[str] | None]],
+    days: Sequence[date | None],
+    written: date | None,
+    week: date | None,
+) -> list[date | None]:
+    """With the weekdays that stand alone on a line, of the `week` that the text is of or a heading above names; one without
+    a year is the last before the text was `written`."""
+    found = list(days)
+    year = week.isocalendar().year if week is not None else written.year if written is not None else None
+    latest = written if week is None else None
+    for at, (line, _) in enumerate(lines):
+        if (named := _WEEK.match(line[0])) is not None:
+            said = named["iso"] or named["year"]
+            monday = None if said is None and year is None else _monday(int(said or str(year)), int(named["week"]))
+            if said is None and latest is not None and monday is not None and monday > latest:
+                monday = _monday(latest.year - 1, int(named["week"]))
+            week = monday or week
+        elif found[at] is None and week is not None and (alone := _WEEKDAY_ALONE.match(line[0])) is not None:
+            number = _WEEKDAYS.get(alone["name"].casefold())
+            found[at] = None if number is None else week + timedelta(days=number)
+    return found
+
+
+def _monday(year: int, week: int) -> date | None:
+    try:
+        return date.fromisocalendar(year, week, 1)
+    except ValueError:
+        return None
 
 
 def _in_order(

@@ -28,6 +28,7 @@ LIFE_EVENTS: Final = (
 _DECIDED: Final = r"accepted|approved|rejected|granted|denied|declined|refused|extended|renewed|cancell?ed|confirmed|signed"
 _ASKED: Final = r"application|visa|offer|mortgage|loan|permit|claim|appeal|transfer|scholarship|contract|lease|passport|leave"
 _HEALER: Final = r"doctor|dentist|gp|surgeon|vet|therapist|orthodontist|cardiologist|oncologist|psychiatrist|midwife"
+_DOCTOR: Final = rf"(?:(?:my|the|our) (?:{_HEALER})|Dr\.? (?-i:[A-Z])[\w'’-]+)"
 _CLOSE: Final = (
     r"(?:the|my|our) (?:kids?|child(?:ren)?|twins|girls?|boys?|sons?|daughters?|wife|husband|partner|mum|mom|dad|mother|father|"
     r"parents|brothers?|sisters?)"
@@ -64,6 +65,8 @@ TURN: Final = re.compile(
     r"(?:came|went|is) through)\b"
     r"|(?:my|the) (?:[\w-]+ )?(?:biopsy|scan|mri|x-?ray|(?:blood )?tests?|results?) (?:came back|(?:was|were) (?:clean|clear|"
     r"negative|positive|benign))\b"
-    rf"|(?:my|the|our) (?:{_HEALER}) (?:pulled|removed|prescribed|took|put|diagnosed|says|said)\b",
+    rf"|(?:{_DOCTOR}|s?he|they) (?:(?:has|have|had) )?(?:put|started|kept) me on \w"
+    rf"|{_DOCTOR} (?:(?:(?:has|have) )?(?:took|taken) me off|pulled|removed|prescribed|took|put|diagnosed|says|said|"
+    r"(?:told|advised|wants) me (?:not )?to)\b",
     re.IGNORECASE,
 )

@@ -35,7 +35,7 @@ from memdir.memory.file_names import (
 )
 from memdir.memory.guard import is_for_model, is_overriding
 from memdir.memory.informal import is_about_programs, is_informal, is_of_the_moment
-from memdir.memory.journals import Journal, named_by
+from memdir.memory.journals import Journal, named_by, week_of
 from memdir.memory.markup import as_markdown, source_at
 from memdir.memory.own_name import as_user, told_by_name
 from memdir.memory.people_tables import is_of_cards
@@ -268,7 +268,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset(), written:
     suffix = path.rpartition(".")[2].lower()
     is_csv = suffix in {"csv", "tsv"}
     plain = text if is_csv else as_markdown(text, is_org=suffix == "org")
-    journal = Journal("" if is_cv else plain, written)
+    journal = Journal("" if is_cv else plain, written, week_of(path))
     stated: Iterable[Statement] = statements(plain, is_csv=is_csv, called=called)
     if from_assistant or is_cv:
         stated = map(_remembered, stated) if from_assistant else with_entries(text, stated)
