@@ -82,6 +82,7 @@ def test_only_lines_that_hold_a_text(tree: MemoryFs) -> None:
     held = WordSearch(tree, "something else", containing=[text.upper()]).run(scope_files(tree, ["/"]), 10)
     assert held
     assert all(text.casefold() in hit["text"].casefold() for hit in held)
+    assert WordSearch(tree, "launch", containing=[text[:-1]]).run(scope_files(tree, ["/"]), 10) == []
     assert WordSearch(tree, "launch", containing=[text, "zanzibar"]).run(scope_files(tree, ["/"]), 10) == []
 
 

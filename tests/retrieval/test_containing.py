@@ -87,6 +87,23 @@ def test_case_accents_and_white_space_do_not_matter(searcher: Searcher) -> None:
     assert [hit.path for hit in said(searcher, "who delivers the mugs", "muller & co")] == ["/news.md"]
 
 
+def test_a_text_is_whole_words_where_words_are_set_apart(world: World, static: StaticEmbedder, minilm: MiniLmEmbedder) -> None:
+    lines = (
+        "Ana buys one.",
+        "The banana costs 40 cents.",
+        "That is Ana's.",
+        "東京都に住んでいます。",
+        "C++ is old.",
+        "C is older.",
+    )
+    world.put("/fruit.md", "\n".join(lines), static)
+    world.embed(minilm)
+    searcher = Searcher(world.chunks, static, minilm, words=world.words)
+    assert {hit.text for hit in said(searcher, "what", "ana")} == {"Ana buys one.", "That is Ana's."}
+    assert {hit.text for hit in said(searcher, "where", "東京")} == {"東京都に住んでいます。"}
+    assert {hit.text for hit in said(searcher, "what", "C++")} == {"C++ is old."}
+
+
 def test_of_several_texts_each_is_held(searcher: Searcher) -> None:
     assert [hit.text for hit in said(searcher, "who works with whom", "Ana Ruiz", "Ben Novak")] == [
         "Ben Novak and Ana Ruiz look at the printer together."

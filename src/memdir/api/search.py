@@ -59,8 +59,8 @@ class SearchRequest(Wire):
     containing: Annotated[
         tuple[Annotated[str, Field(max_length=CONTAINING_MAX_CHARS, pattern=r"[^\W_]")], ...], Field(max_length=CONTAINING_MAX)
     ] = ()
-    """Only sentences and lines that hold each of these texts (a name, a number, a phrase), or stand under a heading that does,
-    in any case; all there are, by how well they answer `q`."""
+    """Only sentences and lines that hold each of these texts (a name, a number, a phrase) as whole words, or stand under a
+    heading that does, in any case; all there are, by how well they answer `q`."""
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     """Hits with a lower score are left out; None: the server's own threshold."""
     nearest: Annotated[int, Field(ge=0, le=20)] = 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memdir.core.limits import MIB
 from memdir.core.patterns.matcher import is_binary
+from memdir.core.patterns.whole_words import whole
 from memdir.core.siblings import source_path
 from memdir.fs.errors import FsError
 from memdir.fs.path import decode, encode
@@ -165,9 +166,9 @@ class WordSearch:
     """Lines by their rare query words (inverse document frequency over the searched lines), within bounds."""
 
     def __init__(self, tree: Readable, query: str, *, containing: Sequence[str] = ()) -> None:
-        """`containing`: only lines that hold each of these texts, in any case."""
+        """`containing`: only lines that hold each of these texts as whole words, in any case."""
         self._tree = tree
-        self._containing = [" ".join(text.casefold().split()) for text in containing]
+        self._containing = [whole(text.casefold().strip()) for text in containing]
         words = [word.casefold() for word in _WORD.findall(query)]
         self._terms = frozenset(_stem(word) for word in words if word not in _COMMON) or frozenset(map(_stem, words))
         self.note: str | None = None
@@ -201,7 +202,7 @@ class WordSearch:
                 lines += 1
                 folded = line.casefold()
                 if self._containing:
-                    if not all(text in " ".join(folded.split()) for text in self._containing):
+                    if not all(text.search(folded) for text in self._containing):
                         continue
                 elif not any(term in folded for term in self._terms):  # a stem is what its word begins with
                     continue

@@ -9,6 +9,7 @@ its neighbours'.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.core.errors import BusyError
+from memdir.core.patterns.whole_words import whole
 from memdir.retrieval.embed.port import Embedder, ModelUnavailableError, unpack_lines
 from memdir.retrieval.fuse import Scores
 from memdir.retrieval.lexical.port import LexicalIndex
@@ -51,6 +53,7 @@ _BARE_LOSES: Final = 2.0
 """A name alone is like every question about it, and comes last."""
 _WORDS_SHARE: Final = 0.5
 """For a statement with all words of the question; where a model cannot read the language they are all there is."""
+_SUM_MAX: Final = (1 + _LINE_SHARE) * (1 + _SAID_SHARE) + _WORDS_SHARE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +107,8 @@ class Containing:
     def _held(self, query: SearchQuery, question: Question) -> list[Holding]:
         """By path and place."""
         found = [{one for one, _ in self.words.search(query.scope, [text], FOUND_MAX)} for text in query.containing]
-        ids = sorted(set.intersection(*found))
+        complete = [one for one in found if len(one) < FOUND_MAX]
+        ids = sorted(set.intersection(*(complete or found[:1])))
         if len(ids) > READ_MAX:
             cosines = self.vectors.cosines(query.scope.container_id, ids, question.static, model=self.static.name)
             ids = [ids[at] for at in np.argsort(-np.nan_to_num(cosines), kind="stable")[:READ_MAX].tolist()]
@@ -133,19 +137,19 @@ def _ms(seconds: float) -> float:
 
 
 def statements_holding(passages: Sequence[StoredChunk], texts: Sequence[str]) -> list[Holding]:
-    """All statements of `passages` that hold each of `texts`, in any case and with any white space, by themselves or in what
-    they stand under."""
-    wanted = [_compared(text) for text in texts]
+    """All statements of `passages` that hold each of `texts` as whole words, in any case and with any white space, or stand
+    under what does."""
+    wanted = [whole(folded(text).strip()) for text in texts]
     found = []
     for stored in passages:
-        text, context = stored.chunk.text, _compared(stored.chunk.context)
-        everything = f"{context}\n{_compared(text)}"
-        if all(one in everything for one in wanted):
+        text, context = stored.chunk.text, folded(stored.chunk.context)
+        everything = f"{context}\n{folded(text)}"
+        if all(one.search(everything) for one in wanted):
             units = units_of(text)
             statements = statements_of(text, units)
             for statement in statements:
                 parents = (statements[at] for at in statement.parents)
-                above = "\n".join((context, *(_compared(text[one.start : one.end]) for one in parents)))
+                above = "\n".join((context, *(folded(text[one.start : one.end]) for one in parents)))
                 found += _of_statement(stored, statement, units, wanted, above)
     return found
 
@@ -163,13 +167,13 @@ def _compared(text: str) -> str:
 
 
 def _of_statement(
-    stored: StoredChunk, statement: Statement, units: Sequence[Unit], wanted: Sequence[str], above: str
+    stored: StoredChunk, statement: Statement, units: Sequence[Unit], wanted: Sequence[re.Pattern[str]], above: str
 ) -> list[Holding]:
     found = []
     for start, end in sentences(stored.chunk.text, statement.start, statement.end):
-        own = _compared(stored.chunk.text[start:end])
-        said = all(one in own for one in wanted)
-        if said or (not statement.lead and all(one in own or one in above for one in wanted)):
+        own = folded(stored.chunk.text[start:end])
+        said = all(one.search(own) for one in wanted)
+        if said or (not statement.lead and all(one.search(own) or one.search(above) for one in wanted)):
             numbers = range(statement.first, statement.last + 1)
             shared = ((number, min(units[number].end, end) - max(units[number].start, start)) for number in numbers)
             parts = tuple((number, size) for number, size in shared if size > 0)
@@ -200,10 +204,11 @@ def in_order(
         own = _apart(model.embed_passages([naming(texts, holdings[at].text) for at in best.tolist()]), question, said[best])
     except (BusyError, ModelUnavailableError) as error:
         log.warning("statements are compared by the lines of their passages only: %s", error.message)
-    order = np.argsort(-(own + _LINE_SHARE * lines[best] + words[best]), kind="stable")
+    total = own + _LINE_SHARE * lines[best] + words[best]
+    order = np.argsort(-total, kind="stable")
     ranked = np.concatenate((best[order], rest))
-    cosines = np.concatenate((own[order], lines[rest]))
-    scores = np.minimum.accumulate(np.clip((1 + cosines) / 2, 0.0, 1.0))
+    sums = np.minimum.accumulate(np.concatenate((total[order], (1 + _LINE_SHARE) * lines[rest] + words[rest])))
+    scores = np.clip((1 + sums / _SUM_MAX) / 2, 0.0, 1.0)
     return [(float(score), holdings[at]) for score, at in zip(scores, ranked.tolist(), strict=True)]
 
 

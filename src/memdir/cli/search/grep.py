@@ -89,8 +89,8 @@ def _configure(parser: Parser) -> None:
 
 
 _CONTAINING_HELP: Final = (
-    "only lines that hold TEXT (a name, a number), in any case, or stand under a heading that does; given several times: that "
-    "hold all"
+    "only lines that hold TEXT (a name, a number) as whole words, in any case, or stand under a heading that does; given "
+    "several times: that hold all"
 )
 _CONTEXT: Final = bounded_int(0, _CONTEXT_MAX)
 _WORDS_HELP: Final = (
