@@ -119,9 +119,10 @@ def _claude(events: Iterable[Event], account: Account) -> str:
         if event.get("type") == "result":
             usage = event.get("usage") or {}
             cached = int(usage.get("cache_read_input_tokens") or 0)
-            account.tokens_in += int(usage["input_tokens"]) + int(usage.get("cache_creation_input_tokens") or 0) + cached
+            fresh = int(usage.get("input_tokens") or 0) + int(usage.get("cache_creation_input_tokens") or 0)
+            account.tokens_in += fresh + cached
             account.tokens_cached += cached
-            account.tokens_out += int(usage["output_tokens"])
+            account.tokens_out += int(usage.get("output_tokens") or 0)
             account.calls += int(event.get("num_turns") or 1)
             said = str(event.get("result") or "")
     return said
@@ -141,11 +142,11 @@ def _codex(events: Iterable[Event], account: Account) -> str:
         elif event.get("type") == "item.completed" and item.get("type") == "agent_message":
             said = str(item["text"])
         elif event.get("type") == "turn.completed":
-            usage = event["usage"]
+            usage = event.get("usage") or {}
             account.calls += 1
-            account.tokens_in += int(usage["input_tokens"])
+            account.tokens_in += int(usage.get("input_tokens") or 0)
             account.tokens_cached += int(usage.get("cached_input_tokens") or 0)
-            account.tokens_out += int(usage["output_tokens"])
+            account.tokens_out += int(usage.get("output_tokens") or 0)
     return said
 
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +134,7 @@ class Runner:
 
 
 def _name(agent: Model | HostAgent | None) -> str:
-    return "scripted" if agent is None else agent.name
+    return "scripted" if agent is None else " ".join((agent.name, *agent.more)) if isinstance(agent, HostAgent) else agent.name
 
 
 def _keep(file: Path, row: dict[str, Any]) -> None:
@@ -212,23 +213,23 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
 
 @contextmanager
 def _searching(session: BenchSession, prompts: Sequence[str]) -> Iterator[list[float]]:
-    """Milliseconds of a search each second, beside whatever else is done."""
+    """Milliseconds of a search each second, beside whatever else is done. BenchError when one fails."""
     took_ms: list[float] = []
     ended = threading.Event()
 
     def search() -> None:
-        for number in itertools.count():
+        for prompt in itertools.cycle(prompts):
             if ended.wait(_SEARCH_EVERY_S):
                 return
-            took_ms.append(_search_ms(session, prompts[number % len(prompts)]))
+            took_ms.append(_search_ms(session, prompt))
 
-    thread = threading.Thread(target=search)
-    thread.start()
-    try:
-        yield took_ms
-    finally:
-        ended.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        searches = pool.submit(search)
+        try:
+            yield took_ms
+        finally:
+            ended.set()
+        searches.result()
 
 
 def _search_ms(session: BenchSession, prompt: str) -> float:
