@@ -338,3 +338,14 @@ def test_notes_of_a_talk_are_about_whom_it_was_with() -> None:
 def test_what_is_called_after_a_side_of_life_is_about_the_user(path: str, text: str, expected: str) -> None:
     found = {one.text: one.subject for one in facts(text, f"/memory/{path}")}
     assert found[expected] == "user"
+
+
+def test_the_first_line_of_a_note_that_is_called_so_is_its_heading() -> None:
+    assert said("Meds (updated 20 Nov)\nLevothyroxine 75 mcg\nVitamin D 2000 IU\n", "/memory/meds.md") == [
+        "Meds (updated 20 Nov): Levothyroxine 75 mcg",
+        "Meds (updated 20 Nov): Vitamin D 2000 IU",
+    ]
+    assert said("Allergies\npenicillin\ncats\n", "/memory/allergies.md") == ["Allergies: penicillin", "Allergies: cats"]
+    assert said(
+        "Reise nach Japan\nIch brauche noch einen neuen Pass.\nLena verträgt keinen Fisch.\n", "/memory/reise-japan.md"
+    )[0] == ("Ich brauche noch einen neuen Pass.")

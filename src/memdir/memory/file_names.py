@@ -20,6 +20,7 @@ OWN_STEMS: Final = frozenset(
     core-memory long-term-memory
     claude agents life personal health medical bio how-to-work-with-me working-with-me work-with-me manual-of-me
     user-manual-of-me my-user-manual readme-me personal-readme emergency emergency-info in-case-of-emergency notfall
+    allergies medications medication meds prescriptions supplements vaccinations
     ich über-mich profil vorlieben moi à-propos-de-moi préférences yo sobre-mi sobre-mí perfil preferencias
     """.split()  # noqa: SIM905
 )
@@ -28,8 +29,8 @@ BIOGRAPHY_STEMS: Final = frozenset({"bio", "biography", "about", "about-me", "bi
 """Names of files that tell of the user as others would: "Nadia Rahman grew up in Dhaka"."""
 _USER_STEMS: Final = OWN_STEMS | frozenset(
     """
-    settings readme index okrs fitness workouts workout-log training-log running-log symptoms allergies medications medication
-    meds prescriptions supplements vaccinations work job employment arbeit beruf trabajo empleo travail
+    settings readme index okrs fitness workouts workout-log training-log running-log symptoms work job employment arbeit beruf
+    trabajo empleo travail
     """.split()  # noqa: SIM905
 )
 TASTES: Final = r"(?:[a-z]+-){1,2}(?:preferences|prefs|sizes|measurements)"

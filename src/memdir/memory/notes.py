@@ -288,7 +288,7 @@ def note_of(text: str, path: str, called: frozenset[str] = frozenset(), written:
     stated = list(stated)
     informal = subject == USER and is_informal(one.text for one in stated if one.form in {"item", *SENTENCES})
     pieces = tuple(part for piece in stated for part in parts_of(text, _direct(text, piece, called), is_informal=informal))
-    pieces = _titled(text, pieces)
+    pieces = _titled(text, pieces, stem)
     titles = (stem.replace("-", " "), *(piece.headings[0] for piece in pieces[:1] if piece.headings))
     is_of_day = record_of(path) != path and named_by(path) is not None
     is_to_keep = (
@@ -381,13 +381,14 @@ def _is_of_writer(statement: str) -> bool:
     return claim is not None and claim.attribute != "decision"
 
 
-def _titled(text: str, pieces: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _titled(text: str, pieces: tuple[Statement, ...], stem: str) -> tuple[Statement, ...]:
     """With its first line as the heading of the others, where that is a title that nothing marks as one: short, no sentence,
-    alone above a paragraph of several lines."""
+    alone above a paragraph of several lines, or what the file is called ("Meds (updated 20 Nov)" in `meds.md`)."""
     if len(pieces) < _BELOW_TITLE_MIN + 1 or pieces[0].headings or pieces[0].speaker is not None:
         return pieces
     said, rest = pieces[0].text, text[pieces[0].end :]
-    if pieces[0].form != "line" or text[: pieces[0].start].strip() or _ABOVE_LINES.match(rest) is None:
+    is_name = set(stem.split("-")) <= {*re.findall(r"\w+", said.casefold())} and not is_sentence(said)
+    if pieces[0].form != "line" or text[: pieces[0].start].strip() or not (is_name or _ABOVE_LINES.match(rest)):
         return pieces
     if len(said.split()) > _TITLE_MAX_WORDS or said.endswith((".", "!", "?", ":", ",")) or SPECIALIST.search(said):
         return pieces
