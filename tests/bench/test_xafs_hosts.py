@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memdir.core.errors import UsageError
+from memdir_bench.xafs.conditions import run_within
 from memdir_bench.xafs.hosts import HOSTS, HostAgent
 from memdir_bench.xafs.policy import Account, Budget
 from memdir_bench.xafs.run import Runner, corpora_in, run_all
@@ -109,6 +111,13 @@ def test_one_that_fails_is_an_error_and_one_that_takes_too_long_has_no_answer(pr
     installed(programs, "codex", f"(sleep 60; touch {tmp_path}/late) & sleep 60")
     given, account = answered(HostAgent(name="codex"), tmp_path, seconds=0.5)
     assert (given, account.tokens) == ("", 0)
+
+
+def test_a_command_that_takes_too_long_gives_what_it_printed(tmp_path: Path) -> None:
+    script = f"echo one; (sleep 60; touch {tmp_path}/late) & sleep 60"
+    began_s = time.monotonic()
+    assert run_within(["bash", "-c", script], tmp_path, dict(os.environ), 0.5)[1] == "one\n"
+    assert time.monotonic() - began_s < 30
 
 
 def test_one_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

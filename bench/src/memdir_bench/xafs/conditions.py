@@ -6,9 +6,10 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,8 @@ _LINES: Final = 60
 _PAGES_MAX: Final = 12
 _RANKS: Final = ((1, 10), (11, 40))
 """Of what is found by meaning, looked at one after the other."""
-_TIMEOUT_S: Final = 120.0
+COMMAND_S: Final = 120.0
+"""That a command may take, as in the shells of hosts."""
 _AROUND: Final = "{0,160}"
 _LINE_MAX_CHARS: Final = 700
 
@@ -101,17 +103,24 @@ def _step(command: str, lines: list[str]) -> Step:
     return Step(command, "\n".join(lines) + "\n", {path: "\n".join(texts) for path, texts in by_file.items()})
 
 
-def in_folder(folder: Path, env: dict[str, str]) -> Run:
-    """Real bash in a folder; programs of the machine."""
+def run_within(words: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float) -> tuple[int, str, str]:
+    """Exit code and both outputs; what has not ended in time is ended with all that it started, and its code is 0."""
+    with subprocess.Popen(
+        words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        encoding="utf-8", errors="replace", start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            printed, told = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            printed, told = process.communicate()
+            return 0, printed, told
+        return process.returncode, printed, told
 
-    def run(command: str) -> str:
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env={**os.environ, **env}, stdin=subprocess.DEVNULL, capture_output=True,
-            timeout=_TIMEOUT_S, check=False,
-        )  # fmt: skip
-        return done.stdout.decode("utf-8", "replace")
 
-    return run
+def in_folder(folder: Path, env: Mapping[str, str]) -> Run:
+    """Real bash in a folder; programs of the machine. Of a command that takes longer than COMMAND_S what it printed so far."""
+    return lambda command: run_within(["bash", "-c", command], folder, {**os.environ, **env}, COMMAND_S)[1]
 
 
 def in_mcp(tools: Tools) -> Run:

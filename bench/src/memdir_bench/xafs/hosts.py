@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, Final
 
 from memdir.agents.installers.commands import mcp_command
 from memdir.core.errors import UsageError
+from memdir_bench.xafs.conditions import run_within
 from memdir_bench.xafs.policy import Account, Budget, Step
 
 Event = dict[str, Any]
@@ -62,28 +61,13 @@ class HostAgent:
         if memory is not None:
             assert host.mcp_words is not None
             words += host.mcp_words([*mcp_command(shared=False), "--shell", memory])
-        code, printed, told = _run(words, folder, {**os.environ, **env}, budget.seconds)
+        code, printed, told = run_within(words, folder, {**os.environ, **env}, budget.seconds)
         account = Account(context=0)
         said = host.read(_events(printed), account)
         if code and not account.tokens:
             raise UsageError(f"{self.name} ended with {code}", hint=(told or printed).strip()[-300:])
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         return (lines[-1].strip("*`_ .") if lines else ""), account
-
-
-def _run(words: list[str], folder: Path, env: Mapping[str, str], seconds: float) -> tuple[int, str, str]:
-    """Exit code and both outputs; what has not ended in time is ended with all that it started."""
-    with subprocess.Popen(
-        words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        errors="replace", start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            printed, told = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            printed, told = process.communicate()
-            return 0, printed, told
-        return process.returncode, printed, told
 
 
 def _events(printed: str) -> Iterable[Event]:
