@@ -349,8 +349,8 @@ def test_the_first_line_of_a_note_that_is_called_so_is_its_heading() -> None:
     assert said(
         "Reise nach Japan\nIch brauche noch einen neuen Pass.\nLena verträgt keinen Fisch.\n", "/memory/reise-japan.md"
     )[0] == ("Ich brauche noch einen neuen Pass.")
-    assert said("# Languages\n- Urdu\n- Go\n\n# Pets\nMo\n12\n", "/memory/me.md") == [
+    assert said("# Languages\n- Urdu\n- Go\n\n# Shoe size\n42\n", "/memory/me.md") == [
         "Languages: Urdu",
         "Languages: Go",
-        "Pets: Mo",
+        "Shoe size: 42",
     ]

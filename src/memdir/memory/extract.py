@@ -35,8 +35,8 @@ from memdir.store.types import MemoryCandidate
 CANDIDATES_MAX: Final = 500
 """Of one document; what comes after is searchable but not remembered."""
 TEXT_MIN_CHARS: Final = 6
-ITEM_MIN_CHARS: Final = 2
-"""Of an item below a heading that says what it is one of: "nuts" below "Allergies", "Go" below "Languages"."""
+ITEM_MIN_CHARS: Final = 1
+"""Of an item below a heading that says what it is one of: "nuts" below "Allergies", "42" below "Shoe size"."""
 TEXT_MAX_CHARS: Final = 400
 _LOOK_MAX_CHARS: Final = 400_000
 
@@ -261,7 +261,7 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
 def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, str, float] | None:
     """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
     said = piece.text
-    shortest = ITEM_MIN_CHARS if piece.form in {"item", "line"} and said[:1].isalpha() and _label(piece) else TEXT_MIN_CHARS
+    shortest = ITEM_MIN_CHARS if piece.form in {"item", "line"} and said[:1].isalnum() and _label(piece) else TEXT_MIN_CHARS
     if not shortest <= len(said) <= TEXT_MAX_CHARS or said.endswith("?") or _URL.fullmatch(said) is not None:
         return None
     if is_for_model(said) or is_secret(said):
