@@ -124,6 +124,22 @@ def test_dictated_notes_are_read_without_what_one_says_while_thinking() -> None:
     assert facts("Um 8 Uhr gehe ich immer schwimmen.\n", "/memory/notes.md") == ["Um 8 Uhr gehe ich immer schwimmen."]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("I saw Dr Keane and she put me on ramipril.", [("user", "Dr Keane put me on ramipril.")]),
+        ("I met Dr. Keane at the clinic and she prescribed ramipril.", None),
+        ("I saw Anna Keane and she moved to York.", [("anna keane", "Anna Keane moved to York.")]),
+        ("Met my mum and she sold the house.", [("user", "My mum sold the house.")]),
+        ("Lunch with Ana and Ben, she is moving to Graz.", [("user", "Lunch with Ana and Ben, she is moving to Graz.")]),
+    ],
+)
+def test_whom_one_saw_and_what_they_did(text: str, told: list[tuple[str, str]] | None) -> None:
+    found = [(one.subject, one.text) for one in read(text, "/memory/notes.md")]
+    assert not any(" and." in said or (said.startswith("Dr ") and "Keane" not in said) for _, said in found)
+    assert told is None or found == told
+
+
 def test_what_doctors_decided_is_remembered() -> None:
     for said in (
         "My GP put me on ramipril in October.",

@@ -62,8 +62,8 @@ _WORDS_MIN: Final = 3
 _OF_WHOM_MET: Final = re.compile(
     rf"(?:(?:I )?(?:(?i:{MEETING})|(?:[Tt]alked|[Ss]poke) (?:to|with)|"
     rf"[Hh]ad (?:\w+ )?(?:\w+ )?with)|(?:\w+ )?(?:(?i:{OCCASION})|[Bb]eers?) with)(?: up with)? "
-    rf"(?P<who>(?:my )?(?:{KIN})|{_NAME})(?: (?!and\b)[^,;:–]{{0,40}}?)?"
-    r"(?:[,;]| [–-])? (?P<rest>(?:[Ss]he|[Hh]e|who)(?P<short>['’]s)? "
+    rf"(?P<who>(?>(?:my )?(?:{KIN})\b|{_NAME}))(?: (?!and\b)[^,;:–]{{0,40}}?)?"
+    r"(?:[,;]| [–-]|,? and(?= [sS]?he\b))? (?P<rest>(?:[Ss]he|[Hh]e|who)(?P<short>['’]s)? "
     r"(?!(?:was|were|looks?|looked|seem\w*|sound\w*|asked|said|told|sent|sends)\b)(?=[a-z])|(?P<own>[Hh]er|[Hh]is) (?=[a-z]))"
 )
 """A diary's "Lunch with Ana, she is moving to Graz"."""
@@ -115,7 +115,7 @@ def clauses(sentence: str) -> list[tuple[int, int, str]]:
         end, told = met.start("rest"), f"{who}{verb} {rest}"
         back = len(sentence) - len(told)  # what is told ends as the sentence does
         others = [(max(start + back, end), stop + back, text) for start, stop, text in clauses(told)]
-        said = f"{sentence[:end].rstrip(' ,;–-')}."
+        said = f"{sentence[:end].removesuffix(' and ').rstrip(' ,;–-')}."
         if len(said.split()) <= _MET_MAX_WORDS:  # that alone tells nothing
             return [(0, others[0][1], others[0][2]), *others[1:]]
         return [(0, end, said), *others]

@@ -18,9 +18,8 @@ DYNAMIC_SHARE: Final = 0.4
 HALF_LIFE_DAYS: Final = 14.0
 """Recent context counts half as much after this long."""
 FORGOTTEN_BELOW: Final = 0.05
-OF_ONE_FILE: Final = 12
-"""Recent facts of one file that come before those of others, by their weight; what it has beyond fills what is left, so that a
-long list of tasks takes no place from a diary."""
+OF_ONE_FILE: Final = 20
+"""Recent facts of one file that are shown: a long list of tasks takes no place from a diary, nor from whoever reads it."""
 OF_OTHERS: Final = 0.1
 """What the user says of themselves comes before what they note of others."""
 
@@ -47,7 +46,7 @@ def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUD
 
     Importance of a durable fact: its confidence, less OF_OTHERS where it is not about the user, then how recently it was
     stated. Of a recent one: confidence times
-    2^(-age / half-life); below FORGOTTEN_BELOW it is left out and stays searchable. Of one file OF_ONE_FILE come first.
+    2^(-age / half-life); below FORGOTTEN_BELOW it is left out and stays searchable. Of one file OF_ONE_FILE are shown.
     """
     unique = _without_doubles(memories, now_ms)
     static = sorted(
@@ -66,10 +65,10 @@ def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUD
         for weight, memory in sorted(weighed, key=lambda item: (-item[0], -item[1].candidate.start_byte, item[1].id))
         if weight >= FORGOTTEN_BELOW
     ]
-    dynamic = _shared(dynamic)
-    for_dynamic = min(sum(map(_tokens, dynamic)), int(budget_tokens * DYNAMIC_SHARE))
+    recent = _shared(dynamic)
+    for_dynamic = min(sum(map(_tokens, recent)), int(budget_tokens * DYNAMIC_SHARE))
     shown_static, used = _fill(static, budget_tokens - for_dynamic)
-    shown_dynamic, _ = _fill(dynamic, budget_tokens - used)
+    shown_dynamic, _ = _fill(recent, budget_tokens - used)
     return Profile(
         static=shown_static,
         dynamic=shown_dynamic,
@@ -78,15 +77,15 @@ def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUD
 
 
 def _shared(memories: Sequence[Memory]) -> list[Memory]:
-    """In the order given, but what a file has beyond OF_ONE_FILE at the end."""
+    """In the order given, of one file OF_ONE_FILE."""
     counts: Counter[str] = Counter()
-    first: list[Memory] = []
-    rest: list[Memory] = []
+    shown: list[Memory] = []
     for memory in memories:
         source = memory.document_id or memory.id
         counts[source] += 1
-        (first if counts[source] <= OF_ONE_FILE else rest).append(memory)
-    return [*first, *rest]
+        if counts[source] <= OF_ONE_FILE:
+            shown.append(memory)
+    return shown
 
 
 def _importance(memory: Memory) -> float:
