@@ -354,3 +354,6 @@ def test_the_first_line_of_a_note_that_is_called_so_is_its_heading() -> None:
         "Languages: Go",
         "Shoe size: 42",
     ]
+    assert said("Favourites\nBand: U2\nTea: oolong\n", "/memory/me.md") == ["Band: U2", "Tea: oolong"]
+    assert said("Books I like\n- Emma\n- Dune\n", "/memory/me.md") == ["Books I like: Emma", "Books I like: Dune"]
+    assert said("- [ ] ID\n- [ ] fix tap\n", "/memory/todo.md") == ["To do: ID", "To do: fix tap"]

@@ -261,7 +261,9 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
 def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, str, float] | None:
     """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
     said = piece.text
-    shortest = ITEM_MIN_CHARS if piece.form in {"item", "line"} and said[:1].isalnum() and _label(piece) else TEXT_MIN_CHARS
+    shortest = (
+        ITEM_MIN_CHARS if piece.form in {"item", "line", "task"} and said[:1].isalnum() and _label(piece) else TEXT_MIN_CHARS
+    )
     if not shortest <= len(said) <= TEXT_MAX_CHARS or said.endswith("?") or _URL.fullmatch(said) is not None:
         return None
     if is_for_model(said) or is_secret(said):

@@ -383,12 +383,14 @@ def _is_of_writer(statement: str) -> bool:
 
 def _titled(text: str, pieces: tuple[Statement, ...], stem: str) -> tuple[Statement, ...]:
     """With its first line as the heading of the others, where that is a title that nothing marks as one: short, no sentence,
-    alone above a paragraph of several lines, or what the file is called ("Meds (updated 20 Nov)" in `meds.md`)."""
+    alone above a paragraph of several lines, above a list or pairs, or what the file is called ("Meds (updated 20 Nov)" in
+    `meds.md`)."""
     if len(pieces) < _BELOW_TITLE_MIN + 1 or pieces[0].headings or pieces[0].speaker is not None:
         return pieces
     said, rest = pieces[0].text, text[pieces[0].end :]
     is_name = set(stem.split("-")) <= {*re.findall(r"\w+", said.casefold())} and not is_sentence(said)
-    if pieces[0].form != "line" or text[: pieces[0].start].strip() or not (is_name or _ABOVE_LINES.match(rest)):
+    is_above = is_name or _ABOVE_LINES.match(rest) or all(one.form in {"item", "pair", "task"} for one in pieces[1:3])
+    if pieces[0].form != "line" or text[: pieces[0].start].strip() or not is_above:
         return pieces
     if len(said.split()) > _TITLE_MAX_WORDS or said.endswith((".", "!", "?", ":", ",")) or SPECIALIST.search(said):
         return pieces
