@@ -89,6 +89,8 @@ def test_weekdays_in_a_note_of_a_week_are_its_days() -> None:
     assert several.day_at(text.index("A.")) == date(2026, 11, 13)
     assert several.day_at(text.index("B.")) == date(2026, 11, 20)
     assert several.day_at(text.index("C.")) == date(2025, 12, 13)  # the week 50 that was
+    plan = "# Couch to 5k\n\n## Week 1\n### Monday\nRun.\n## Week 9\n### Monday\nRun far.\n"
+    assert Journal(plan, date(2026, 12, 1)).day_at(plan.index("Run far")) is None
     assert Journal("# Week 53, 2026\n## Fri\nA\n").day_at(25) == date(2027, 1, 1)
     assert Journal("# Week 60\n## Fri\nA\n", date(2026, 12, 1)).day_at(20) is None
     assert Journal("# Meals\n## Monday\nCurry\n", date(2026, 12, 1)).day_at(22) is None

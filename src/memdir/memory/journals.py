@@ -62,6 +62,7 @@ _WEEK: Final = re.compile(
     re.IGNORECASE,
 )
 """A heading of a calendar week, as ISO 8601 counts them."""
+_RECENT_WEEK_DAYS: Final = 27
 _WEEKDAY_ALONE: Final = re.compile(r"(?P<mark>#{1,6}[ \t]+)?[*_]{0,3}(?P<name>[^\W\d_]+)\.?:?[*_]{0,3}:?[ \t]*$")
 _WEEKDAYS: Final = {
     name: number
@@ -191,22 +192,35 @@ def _of_weeks(
     written: date | None,
     week: date | None,
 ) -> list[date | None]:
-    """With the weekdays that stand alone on a line, of the `week` that the text is of or a heading above names; one without
-    a year is the last before the text was `written`."""
+    """With the weekdays that stand alone on a line, of the `week` that the text is of or a heading above names."""
     found = list(days)
-    year = week.isocalendar().year if week is not None else written.year if written is not None else None
-    latest = written if week is None else None
+    mondays = _weeks_named([line[0] for line, _ in lines], written, week)
     for at, (line, _) in enumerate(lines):
-        if (named := _WEEK.match(line[0])) is not None:
-            said = named["iso"] or named["year"]
-            monday = None if said is None and year is None else _monday(int(said or str(year)), int(named["week"]))
-            if said is None and latest is not None and monday is not None and monday > latest:
-                monday = _monday(latest.year - 1, int(named["week"]))
-            week = monday or week
+        if at in mondays:
+            week = mondays[at]
         elif found[at] is None and week is not None and (alone := _WEEKDAY_ALONE.match(line[0])) is not None:
             number = _WEEKDAYS.get(alone["name"].casefold())
             found[at] = None if number is None else week + timedelta(days=number)
     return found
+
+
+def _weeks_named(lines: Sequence[str], written: date | None, week: date | None) -> dict[int, date | None]:
+    """The Mondays of the weeks that lines name, by number of the line. One without a year is of the year of `week`, else the
+    last before the text was `written`, if one of them is of about that time: "Week 3" of a plan or a course is none of the
+    year."""
+    named = {at: found for at, line in enumerate(lines) if (found := _WEEK.match(line)) is not None}
+    mondays: dict[int, date | None] = {}
+    without: dict[int, date | None] = {}
+    for at, found in named.items():
+        number, year = int(found["week"]), found["iso"] or found["year"]
+        if year is not None or week is not None:
+            mondays[at] = _monday(int(year) if year is not None or week is None else week.isocalendar().year, number)
+        elif written is not None:
+            monday = _monday(written.year, number)
+            without[at] = monday if monday is None or monday <= written else _monday(written.year - 1, number)
+    if written is not None and any(one is not None and (written - one).days <= _RECENT_WEEK_DAYS for one in without.values()):
+        mondays |= without
+    return mondays
 
 
 def _monday(year: int, week: int) -> date | None:
