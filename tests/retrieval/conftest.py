@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -167,6 +167,18 @@ def world_on(engine: str, folder: Path, request: pytest.FixtureRequest) -> Itera
         stack.callback(store.close)
         made = World(store, clock)
         stack.callback(made.words.close)
+        yield made
+
+
+@contextmanager
+def world_of(
+    files: Mapping[str, str], folder: Path, request: pytest.FixtureRequest, static: StaticEmbedder, minilm: MiniLmEmbedder
+) -> Iterator[World]:
+    """Files by path that both models have read, on the engine of the request."""
+    with world_on(request.param, folder, request) as made:
+        for path, text in files.items():
+            made.put(path, text, static)
+        made.embed(minilm)
         yield made
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from memdir.core.errors import BusyError
-from memdir.retrieval.containing import OWN_VECTORS_MAX
+from memdir.retrieval.containing import EMBEDDED_MAX
 from memdir.retrieval.embed import MiniLmEmbedder, StaticEmbedder
 from memdir.retrieval.query import Searcher
 from memdir.retrieval.types import Hit, SearchQuery
 from memdir.store.types import Matrix, Scope
-from tests.retrieval.conftest import ENGINES, World, world_on
+from tests.retrieval.conftest import ENGINES, World, world_of
 
 MINUTES = """# Minutes
 
@@ -35,11 +35,8 @@ FILES = {
 def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, static: StaticEmbedder, minilm: MiniLmEmbedder
 ) -> Iterator[World]:
-    """Both models have read the files; tests of this module only read it."""
-    with world_on(request.param, tmp_path_factory.mktemp("containing"), request) as made:
-        for path, text in FILES.items():
-            made.put(path, text, static)
-        made.embed(minilm)
+    """Tests of this module only read it."""
+    with world_of(FILES, tmp_path_factory.mktemp("containing"), request, static, minilm) as made:
         yield made
 
 
@@ -139,7 +136,7 @@ def test_what_says_the_same_in_several_files_takes_one_place(
 def test_among_many_the_transformer_reads_the_likeliest_and_all_are_there(
     sqlite_world: World, static: StaticEmbedder, minilm: MiniLmEmbedder
 ) -> None:
-    talk = [f"Wild Arrow came up in round {number}, mostly because of item {number}." for number in range(3 * OWN_VECTORS_MAX)]
+    talk = [f"Wild Arrow came up in round {number}, mostly because of item {number}." for number in range(3 * EMBEDDED_MAX)]
     talk[100] = "The most that may be spent on Wild Arrow is 44,040 EUR."
     sqlite_world.put("/talk.md", "\n".join(talk), static)
     sqlite_world.embed(minilm)

@@ -15,7 +15,7 @@ from memdir.retrieval.query import Searcher
 from memdir.retrieval.threshold import threshold_among, threshold_beside
 from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
 from memdir.store.types import Matrix, Nearest, Scope
-from tests.retrieval.conftest import ENGINES, World, world_on
+from tests.retrieval.conftest import ENGINES, World, world_of
 from tests.retrieval.corpus import DOCUMENTS, NONSENSE, QUESTIONS, UNRELATED
 
 
@@ -24,10 +24,7 @@ def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, static: StaticEmbedder, minilm: MiniLmEmbedder
 ) -> Iterator[World]:
     """The corpus, indexed by both models; tests of this module only read it."""
-    with world_on(request.param, tmp_path_factory.mktemp("search"), request) as made:
-        for path, text in DOCUMENTS.items():
-            made.put(path, text, static)
-        made.embed(minilm)
+    with world_of(DOCUMENTS, tmp_path_factory.mktemp("search"), request, static, minilm) as made:
         yield made
 
 

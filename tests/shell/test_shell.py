@@ -227,6 +227,8 @@ def test_two_shells_of_one_memory_see_each_other_and_search_by_meaning(home: App
         assert two.run_sync("cat ../profile.md | head -1; echo x > ../profile.md").stderr.count("Read-only") == 1
         two.run_sync("mv auth.md renamed.md; rm suppliers.md")
         until(one, "ls work", "renamed.md\n")
+        refused = one.run_sync("memdir grep skew --containing '->'")
+        assert (refused.exit_code, "cannot look for lines that contain '->'" in refused.stderr) == (2, True)
         assert "usage: memdir grep" in one.run_sync("memdir grep; memdir mount x; memdir grep a /tmp").stderr
 
 

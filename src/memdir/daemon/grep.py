@@ -24,6 +24,7 @@ from memdir.core.limits import (
 )
 from memdir.core.patterns.matcher import Matcher, Pattern, is_binary
 from memdir.core.patterns.select import Choice
+from memdir.core.patterns.whole_words import check_texts
 from memdir.core.search_waits import SEARCH_WAIT_FILES_MAX, SEARCH_WAIT_SOON_MS, is_worth_waiting
 from memdir.core.siblings import ERROR, first_lines, sibling_of, source_of, source_path
 from memdir.daemon.deadlines import HangingError, Patience, in_background
@@ -396,9 +397,7 @@ def _options(args: Json) -> Json:
     for name in ("context", "budget_tokens", "threshold", "nearest", "containing"):
         if args.get(name) is not None:
             options[name] = args[name]
-    texts = options.get("containing", [])
-    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
-        raise UsageError("containing must be a list of texts")
+    check_texts(options.get("containing", []))
     return options
 
 

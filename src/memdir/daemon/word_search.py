@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memdir.core.limits import MIB
 from memdir.core.patterns.matcher import is_binary
-from memdir.core.patterns.whole_words import whole
+from memdir.core.patterns.whole_words import whole_words
 from memdir.core.siblings import source_path
 from memdir.fs.errors import FsError
 from memdir.fs.path import decode, encode
@@ -168,7 +168,7 @@ class WordSearch:
     def __init__(self, tree: Readable, query: str, *, containing: Sequence[str] = ()) -> None:
         """`containing`: only lines that hold each of these texts as whole words, in any case."""
         self._tree = tree
-        self._containing = [whole(text.casefold().strip()) for text in containing]
+        self._containing = [whole_words(text.casefold()) for text in containing]
         words = [word.casefold() for word in _WORD.findall(query)]
         self._terms = frozenset(_stem(word) for word in words if word not in _COMMON) or frozenset(map(_stem, words))
         self.note: str | None = None

@@ -7,7 +7,7 @@ apart into sentences, so that a paragraph on one line still gives a short answer
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from memdir.retrieval.statements import Statement, statements_of
+from memdir.retrieval.types import Hit
 from memdir.retrieval.units import Unit, units_of
 from memdir.retrieval.words import Query
 from memdir.store.text.analysis import forms_in, languages_of
-from memdir.store.types import Chunk, Matrix
+from memdir.store.types import Chunk, Matrix, StoredChunk
 
 HIT_TEXT_MAX_CHARS: Final = 2000
 LINES_MAX: Final = 3
@@ -229,6 +230,33 @@ def extent(chunk: Chunk, start: int, end: int) -> Extent:
         start_byte=chunk.start_byte + before,
         end_byte=chunk.start_byte + before + width(chunk.text[start:end]),
         text=chunk.text[start:end],
+    )
+
+
+def hit_at(
+    stored: StoredChunk,
+    start: int,
+    end: int,
+    *,
+    score: float,
+    signals: Mapping[str, float] | None = None,
+    why: str | None = None,
+    alike: int = 0,
+) -> Hit:
+    """Characters `start` to `end` of a passage as a hit."""
+    place = extent(stored.chunk, start, end)
+    return Hit(
+        stored=stored,
+        start_line=place.start_line,
+        end_line=place.end_line,
+        start_byte=place.start_byte,
+        end_byte=place.end_byte,
+        text=place.text,
+        score=round(score, 4),
+        title=stored.chunk.context.split(" › ", 1)[0] or None,
+        signals=signals,
+        why=why,
+        alike=alike,
     )
 
 

@@ -6,7 +6,6 @@ Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023).
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ import numpy as np
 
 from memdir.retrieval import lines
 from memdir.retrieval.candidates import Candidate, in_order
-from memdir.retrieval.containing import Containing, naming
+from memdir.retrieval.containing import ContainingSearch
 from memdir.retrieval.embed.port import Doubting, Embedder, unpack_lines
 from memdir.retrieval.fuse import Rows, Scales, Scores, Signals, Tuning, doubted, fed_back, fuse, raised
 from memdir.retrieval.lexical.choice import words_among
@@ -28,7 +27,7 @@ from memdir.retrieval.signals.hops import Hop, Hops
 from memdir.retrieval.signals.split import joined, split
 from memdir.retrieval.text_kinds import PRIOR, is_sentence, kind_of
 from memdir.retrieval.threshold import threshold_beside
-from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery
+from memdir.retrieval.types import Hit, SearchOutcome, SearchQuery, StageTimer
 from memdir.retrieval.units import units_of
 from memdir.retrieval.vectors import VectorIndex
 from memdir.retrieval.words import Query, prepare
@@ -90,7 +89,9 @@ class Searcher:
         self._scales = Scales(static=static.scale, dense=(dense or static).scale)
         self._hops = Hops(chunks, self._vectors, static)
         self._questions = questions or Questions(static, dense)
-        self._containing = Containing(chunks=chunks, words=self._words, vectors=self._vectors, static=static, dense=dense)
+        self._containing = ContainingSearch(
+            chunks=chunks, words=self._words, vectors=self._vectors, static=static, dense=dense, questions=self._questions
+        )
 
     @property
     def words(self) -> LexicalIndex:
@@ -108,10 +109,9 @@ class Searcher:
 
     def search(self, query: SearchQuery) -> SearchOutcome:
         """At most `query.limit` hits, best first. An empty query or scope finds nothing. What asks for two things is searched
-        for each and as a whole. What has to contain something is searched by statements: see `Containing`."""
+        for each and as a whole. What has to contain something is searched by statements: see `ContainingSearch`."""
         if query.containing:
-            prepared = prepare(query.text)
-            return self._containing.search(query, prepared, self._questions.asked(naming(query.containing, prepared.text)))
+            return self._containing.search(query)
         parts = split(query.text) if query.hops else ()
         if not parts:
             return self._search(query)
@@ -119,7 +119,7 @@ class Searcher:
         return joined(parts, found, self._search(query), query.limit)
 
     def _search(self, query: SearchQuery) -> SearchOutcome:
-        timer = _Timer()
+        timer = StageTimer()
         prepared = prepare(query.text)
         if not prepared.terms:
             return SearchOutcome(hits=(), total=0, stages_ms=timer.stages_ms)
@@ -312,7 +312,13 @@ class Searcher:
                 first += len(own)
                 low, high = lines.choose(text, own, prepared, part)
                 start, end = own[low].start, own[high].end
-            hits.append(_hit(candidate, start, end, explain=query.explain))
+            signals = _signals_of(candidate) if query.explain else None
+            hits.append(
+                lines.hit_at(
+                    candidate.stored, start, end, score=candidate.score, signals=signals, why=candidate.why,
+                    alike=candidate.alike,
+                )
+            )  # fmt: skip
         return hits
 
 
@@ -327,43 +333,14 @@ def _with_lines(question: Question, cosines: Matrix, packed: bytes | None) -> Ma
     return joined
 
 
-def _hit(candidate: Candidate, start: int, end: int, *, explain: bool) -> Hit:
-    chunk = candidate.stored.chunk
-    place = lines.extent(chunk, start, end)
-    signals = None
-    if explain:
-        signals = {
-            "lexical": round(candidate.lexical, 4),
-            "static": round(candidate.static, 4),
-            "path": round(candidate.path, 4),
-            "coverage": round(candidate.coverage, 4),
-        }
-        if candidate.dense is not None:
-            signals["dense"] = round(candidate.dense, 4)
-    return Hit(
-        stored=candidate.stored,
-        start_line=place.start_line,
-        end_line=place.end_line,
-        start_byte=place.start_byte,
-        end_byte=place.end_byte,
-        text=place.text,
-        score=round(candidate.score, 4),
-        title=chunk.context.split(" › ", 1)[0] or None,
-        signals=signals,
-        why=candidate.why,
-        alike=candidate.alike,
-    )
-
-
-class _Timer:
-    def __init__(self) -> None:
-        self.stages_ms: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.stages_ms[stage] = round((now - self._last) * 1000, 3)
-        self._last = now
+def _signals_of(candidate: Candidate) -> dict[str, float]:
+    signals = {
+        "lexical": round(candidate.lexical, 4),
+        "static": round(candidate.static, 4),
+        "path": round(candidate.path, 4),
+        "coverage": round(candidate.coverage, 4),
+    }
+    return signals if candidate.dense is None else signals | {"dense": round(candidate.dense, 4)}
 
 
 def _joined(ranked: list[Candidate], hops: Sequence[Hop], scope: Scope) -> list[Candidate]:

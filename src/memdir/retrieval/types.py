@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -70,3 +71,17 @@ class SearchOutcome:
     stages_ms: Mapping[str, float]
     closest: float = 0.0
     """The best score, shown or not."""
+
+
+class StageTimer:
+    """How long each stage of a search took, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.stages_ms: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """`stage` has ended, and began when the one before it did."""
+        now = time.perf_counter()
+        self.stages_ms[stage] = round((now - self._last) * 1000, 3)
+        self._last = now

@@ -12,8 +12,6 @@ from memdir.cli.search.hits import Page
 from memdir.cli.text import plural
 from memdir.core.errors import MemdirError, UsageError
 from memdir.core.limits import (
-    CONTAINING_MAX,
-    CONTAINING_MAX_CHARS,
     EXACT_LIMIT_MAX,
     EXACT_LINE_MAX_BYTES,
     INT64_MAX,
@@ -21,6 +19,7 @@ from memdir.core.limits import (
     SEARCH_LIMIT_MAX,
     SEARCH_PENDING_MAX,
 )
+from memdir.core.patterns.whole_words import check_texts
 
 if TYPE_CHECKING:
     from memdir.cli.output import Output
@@ -235,13 +234,7 @@ def _check_options(args: argparse.Namespace, *, exact: bool) -> None:
     for field, name in meaning:
         if exact and getattr(args, field) not in (None, False, []):
             raise UsageError(f"{name} is for a search by meaning", hint="leave out --literal and --regex")
-    for text in args.containing:
-        if not any(map(str.isalnum, text)) or len(text) > CONTAINING_MAX_CHARS:
-            hint = f"it needs a letter or a digit and at most {CONTAINING_MAX_CHARS} characters; --literal finds any text"
-            raise UsageError(f"--containing cannot look for {text[:40]!r}", hint=hint)
-    if len(args.containing) > CONTAINING_MAX:
-        hint = f"at most {CONTAINING_MAX} are allowed"
-        raise UsageError(f"--containing was given {len(args.containing)} times", hint=hint)
+    check_texts(args.containing)
     if not exact and (args.limit or 0) > SEARCH_LIMIT_MAX:
         raise UsageError(f"argument -k: {args.limit} is not between 1 and {SEARCH_LIMIT_MAX}", hint=_LIMIT_HELP)
     around = {"-A", "-B", "-v"}.intersection(given) or args.context is not None
