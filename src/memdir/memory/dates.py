@@ -14,7 +14,6 @@ DAY_MS: Final = 86_400_000
 _KNOWN: Final = 32_768
 _YEARS: Final = range(1900, 2101)
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTH: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|"
     r"Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
@@ -25,10 +24,23 @@ ANY_MONTH: Final = (
 )
 """In English, German, Spanish or French."""
 WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
-ANY_WEEKDAY: Final = (
-    rf"(?:{WEEKDAY.lower()}|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag|"
-    r"lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)"
-)
+WEEKDAYS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            "monday montag lundi lunes",
+            "tuesday dienstag mardi martes",
+            "wednesday mittwoch mercredi miércoles",
+            "thursday donnerstag jeudi jueves",
+            "friday freitag vendredi viernes",
+            "saturday samstag sonnabend samedi sábado",
+            "sunday sonntag dimanche domingo",
+        )
+    )
+    for name in names.split()
+}
+"""Their numbers, from 0."""
+ANY_WEEKDAY: Final = f"(?:{'|'.join(WEEKDAYS)})"
 """In English, German, French or Spanish."""
 NUMERIC_DATE: Final = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?:\d{4}(?:\d{2})?)?(?!\d)")
 DATE: Final = re.compile(
@@ -53,7 +65,7 @@ _YEAR: Final = re.compile(r"\b(?:in|since|from|as of|during) (?P<year>(?:19|20)\
 _LENGTH: Final = r"(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten) (?P<unit>day|week|month|year)s?"
 _AGO: Final = re.compile(rf"\b{_LENGTH} ago\b", re.IGNORECASE)
 _LAST: Final = re.compile(
-    r"\b(?P<which>last|this) (?P<unit>week|month|year|" + "|".join(_WEEKDAYS) + r")\b|\b(?P<day>yesterday)\b", re.IGNORECASE
+    rf"\b(?P<which>last|this) (?P<unit>week|month|year|{WEEKDAY})\b|\b(?P<day>yesterday)\b", re.IGNORECASE
 )
 _COUNTS: Final = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
@@ -247,7 +259,7 @@ def _planned_for(text: str, said: date) -> date:
         return said + _length(found)
     found = _WEEKDAY_TO_COME.search(text)
     if found is not None:
-        return said + timedelta(days=(_WEEKDAYS.index(found[0].casefold()) - said.weekday()) % 7 or 7)
+        return said + timedelta(days=(WEEKDAYS[found[0].casefold()] - said.weekday()) % 7 or 7)
     found = _PERIOD_TO_COME.search(text)
     return said + timedelta(days=365) if found is None else _period(found[0].casefold(), said)
 
@@ -303,8 +315,8 @@ def _by_distance(text: str, said: date) -> date | None:
     if found["day"]:
         return said - timedelta(days=1)
     unit, last = found["unit"].casefold(), found["which"].casefold() == "last"
-    if unit in _WEEKDAYS:
-        back = (said.weekday() - _WEEKDAYS.index(unit)) % 7
+    if unit in WEEKDAYS:
+        back = (said.weekday() - WEEKDAYS[unit]) % 7
         return said - timedelta(days=back or (7 if last else 0))
     first = {"week": said - timedelta(days=said.weekday()), "month": said.replace(day=1), "year": date(said.year, 1, 1)}[unit]
     if not last:

@@ -35,8 +35,7 @@ from memdir.store.types import MemoryCandidate
 CANDIDATES_MAX: Final = 500
 """Of one document; what comes after is searchable but not remembered."""
 TEXT_MIN_CHARS: Final = 6
-ITEM_MIN_CHARS: Final = 1
-"""Of an item below a heading that says what it is one of: "nuts" below "Allergies", "42" below "Shoe size"."""
+"""But of an item below a heading that says what it is one of: "nuts" below "Allergies", "42" below "Shoe size"."""
 TEXT_MAX_CHARS: Final = 400
 _LOOK_MAX_CHARS: Final = 400_000
 
@@ -261,10 +260,7 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
 def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, str, float] | None:
     """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
     said = piece.text
-    shortest = (
-        ITEM_MIN_CHARS if piece.form in {"item", "line", "task"} and said[:1].isalnum() and _label(piece) else TEXT_MIN_CHARS
-    )
-    if not shortest <= len(said) <= TEXT_MAX_CHARS or said.endswith("?") or _URL.fullmatch(said) is not None:
+    if len(said) > TEXT_MAX_CHARS or _is_too_short(piece) or said.endswith("?") or _URL.fullmatch(said) is not None:
         return None
     if is_for_model(said) or is_secret(said):
         return None
@@ -309,6 +305,12 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
         label = "" if note.is_of_talk and len(piece.headings) < 2 else _label(piece)
         said = _with_subject(about, f"{label}: {said}" if label else said)
     return kind, said, about.casefold(), confidence
+
+
+def _is_too_short(piece: Statement) -> bool:
+    """Whether it says too little, and stands under nothing that says more."""
+    is_labelled = piece.form in {"item", "line", "task"} and piece.text[:1].isalnum() and bool(_label(piece))
+    return len(piece.text) < TEXT_MIN_CHARS and not is_labelled
 
 
 def _with_subject(subject: str, said: str) -> str:

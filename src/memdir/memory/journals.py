@@ -17,6 +17,7 @@ from memdir.memory.dates import (
     MONTH,
     MONTHS,
     NUMERIC_DATE,
+    WEEKDAYS,
     in_english,
     is_day_first,
     parsed,
@@ -64,21 +65,15 @@ _WEEK: Final = re.compile(
 """A heading of a calendar week, as ISO 8601 counts them."""
 _RECENT_WEEK_DAYS: Final = 27
 _WEEKDAY_ALONE: Final = re.compile(r"(?P<mark>#{1,6}[ \t]+)?[*_]{0,3}(?P<name>[^\W\d_]+)\.?:?[*_]{0,3}:?[ \t]*$")
-_WEEKDAYS: Final = {
+_WEEKDAY_NUMBERS: Final = WEEKDAYS | {
     name: number
     for number, names in enumerate(
-        (
-            "mon monday mo montag lun lundi lunes",
-            "tue tues tuesday di dienstag mar mardi martes",
-            "wed wednesday mi mittwoch mer mercredi mié miércoles",
-            "thu thur thurs thursday do donnerstag jeu jeudi jue jueves",
-            "fri friday fr freitag ven vendredi vie viernes",
-            "sat saturday sa samstag sonnabend sam samedi sáb sábado",
-            "sun sunday so sonntag dim dimanche dom domingo",
-        )
+        ("mon mo lun", "tue tues di mar", "wed mi mer mié", "thu thur thurs do jeu jue", "fri fr ven vie", "sat sa sam sáb",
+         "sun so dim dom")
     )
     for name in names.split()
-}
+}  # fmt: skip
+"""With the short ones, which a heading in a note of a week may be."""
 _WRAPPED_MIN: Final = 40
 """Characters of a line of prose that goes on below."""
 _DAY_LINE_CHARS: Final = 200
@@ -199,7 +194,7 @@ def _of_weeks(
         if at in mondays:
             week = mondays[at]
         elif found[at] is None and week is not None and (alone := _WEEKDAY_ALONE.match(line[0])) is not None:
-            number = _WEEKDAYS.get(alone["name"].casefold())
+            number = _WEEKDAY_NUMBERS.get(alone["name"].casefold())
             found[at] = None if number is None else week + timedelta(days=number)
     return found
 
@@ -208,19 +203,21 @@ def _weeks_named(lines: Sequence[str], written: date | None, week: date | None) 
     """The Mondays of the weeks that lines name, by number of the line. One without a year is of the year of `week`, else the
     last before the text was `written`, if one of them is of about that time: "Week 3" of a plan or a course is none of the
     year."""
-    named = {at: found for at, line in enumerate(lines) if (found := _WEEK.match(line)) is not None}
     mondays: dict[int, date | None] = {}
-    without: dict[int, date | None] = {}
-    for at, found in named.items():
-        number, year = int(found["week"]), found["iso"] or found["year"]
-        if year is not None or week is not None:
-            mondays[at] = _monday(int(year) if year is not None or week is None else week.isocalendar().year, number)
+    without_year: dict[int, date | None] = {}
+    for at, line in enumerate(lines):
+        found = _WEEK.match(line)
+        if found is None:
+            continue
+        number = int(found["week"])
+        year = found["iso"] or found["year"] or (None if week is None else week.isocalendar().year)
+        if year is not None:
+            mondays[at] = _monday(int(year), number)
         elif written is not None:
             monday = _monday(written.year, number)
-            without[at] = monday if monday is None or monday <= written else _monday(written.year - 1, number)
-    if written is not None and any(one is not None and (written - one).days <= _RECENT_WEEK_DAYS for one in without.values()):
-        mondays |= without
-    return mondays
+            without_year[at] = _monday(written.year - 1, number) if monday is not None and monday > written else monday
+    ages = [(written - monday).days for monday in without_year.values() if written is not None and monday is not None]
+    return mondays | without_year if ages and min(ages) <= _RECENT_WEEK_DAYS else mondays
 
 
 def _monday(year: int, week: int) -> date | None:

@@ -65,7 +65,7 @@ def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUD
         for weight, memory in sorted(weighed, key=lambda item: (-item[0], -item[1].candidate.start_byte, item[1].id))
         if weight >= FORGOTTEN_BELOW
     ]
-    recent = _shared(dynamic)
+    recent = _few_of_each_file(dynamic)
     for_dynamic = min(sum(map(_tokens, recent)), int(budget_tokens * DYNAMIC_SHARE))
     shown_static, used = _fill(static, budget_tokens - for_dynamic)
     shown_dynamic, _ = _fill(recent, budget_tokens - used)
@@ -76,8 +76,8 @@ def profile(memories: Sequence[Memory], *, now_ms: int, budget_tokens: int = BUD
     )
 
 
-def _shared(memories: Sequence[Memory]) -> list[Memory]:
-    """In the order given, of one file OF_ONE_FILE."""
+def _few_of_each_file(memories: Sequence[Memory]) -> list[Memory]:
+    """In the order given, of each file at most OF_ONE_FILE."""
     counts: Counter[str] = Counter()
     shown: list[Memory] = []
     for memory in memories:
