@@ -7,14 +7,37 @@ Messages (Claude Code), Responses (Codex), generateContent (Gemini CLI): each as
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini"}
 COMMAND = "false # make gen"
 """What the first reply has the host run."""
+
+
+def program_of(host: str) -> Path:
+    """The program of a host in the node_modules that MEMDIR_NODE_MODULES names; skips the test without it."""
+    modules = os.environ.get("MEMDIR_NODE_MODULES", "")
+    program = Path(modules, ".bin", PROGRAMS[host])
+    if not modules or not program.exists():
+        pytest.skip(f"MEMDIR_NODE_MODULES names no node_modules with {PROGRAMS[host]}")
+    return program
+
+
+def environment_of(url: str) -> dict[str, str]:
+    """What has the hosts ask the model at `url`; Codex by its settings, too, with KEY as the variable of the key."""
+    return {
+        "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-x", "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "KEY": "x", "GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url,
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    }  # fmt: skip
 
 
 class Scripted(ThreadingHTTPServer):

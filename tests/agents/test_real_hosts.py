@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from .scripted_models import Scripted, scripted
+from .scripted_models import PROGRAMS, Scripted, environment_of, program_of, scripted
 
 pytestmark = pytest.mark.long
 
@@ -25,7 +25,6 @@ QUESTION = "may I mock the payment gateway in the integration tests?"
 CAUSE = (
     "The root cause was that the token was rotated twice when two requests raced. I fixed it by a row lock in auth/tokens.py."
 )
-PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini"}
 START_S = 120
 Memdir = Callable[..., Any]
 
@@ -60,18 +59,15 @@ def _memdir(home: Path) -> Memdir:
 
 def _session(host: str, home: Path, model: Scripted, prompt: str) -> None:
     """One prompt, answered by the script."""
-    program = _program(host)
-    environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    program = str(program_of(host))
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"]} | environment_of(model.url)
     if host == "claude-code":
-        environ |= {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "sk-x", "DISABLE_AUTOUPDATER": "1",
-                    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
         words = ["-p", prompt, "--allowedTools", "Bash"]
     elif host == "codex":
         settings = home / ".codex" / "config.toml"
         provider = f'name = "x"\nbase_url = "{model.url}/v1"\nwire_api = "responses"\nenv_key = "KEY"\n'
         kept = settings.read_text().partition("# scripted\n")[0]
         settings.write_text(f"{kept}# scripted\n[model_providers.x]\n{provider}")
-        environ |= {"KEY": "x"}
         words = [
             "exec",
             "-c",
@@ -82,7 +78,6 @@ def _session(host: str, home: Path, model: Scripted, prompt: str) -> None:
             prompt,
         ]
     else:
-        environ |= {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
         words = ["--yolo", "-p", prompt]
     done = subprocess.run(
         [program, *words], cwd=home / "shop", env=environ, capture_output=True, text=True, timeout=START_S, check=False,
@@ -91,18 +86,10 @@ def _session(host: str, home: Path, model: Scripted, prompt: str) -> None:
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
-def _program(host: str) -> str:
-    modules = os.environ.get("MEMDIR_NODE_MODULES", "")
-    program = Path(modules, ".bin", PROGRAMS[host])
-    if not modules or not program.exists():
-        pytest.skip(f"MEMDIR_NODE_MODULES names no node_modules with {PROGRAMS[host]}")
-    return str(program)
-
-
 @pytest.mark.promise("agent.real-hosts")
 @pytest.mark.parametrize("host", list(PROGRAMS))
 def test_what_was_said_in_one_session_is_given_in_the_next_by_the_host_itself(host: str, home: Path) -> None:
-    _program(host)
+    program_of(host)
     memdir = _memdir(home)
     folder = home / {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini"}[host]
     folder.mkdir()

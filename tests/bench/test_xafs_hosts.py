@@ -16,7 +16,7 @@ from memdir_bench.xafs.conditions import run_within
 from memdir_bench.xafs.hosts import HOSTS, HostAgent
 from memdir_bench.xafs.policy import Account, Budget
 from memdir_bench.xafs.run import Runner, corpora_in, run_all
-from tests.agents.scripted_models import scripted
+from tests.agents.scripted_models import environment_of, program_of, scripted
 
 
 def _claude(part: dict[str, Any]) -> dict[str, Any]:
@@ -140,16 +140,9 @@ def home(tmp_path: Path) -> Path:
 def test_the_real_program_against_a_scripted_model(
     name: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    modules = Path(os.environ.get("MEMDIR_NODE_MODULES", ""), ".bin")
-    if not (modules / HOSTS[name].program).exists():
-        pytest.skip(f"MEMDIR_NODE_MODULES names no node_modules with {HOSTS[name].program}")
-    monkeypatch.setenv("PATH", f"{modules}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{program_of(name).parent}{os.pathsep}{os.environ['PATH']}")
     with scripted([None, SAID]) as model:
-        env = {
-            "HOME": str(home), "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "sk-x", "DISABLE_AUTOUPDATER": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "KEY": "x", "GEMINI_API_KEY": "x",
-            "GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_CLI_TRUST_WORKSPACE": "true",
-        }  # fmt: skip
+        env = {"HOME": str(home)} | environment_of(model.url)
         provider = f'model_providers.x={{name="x",base_url="{model.url}/v1",wire_api="responses",env_key="KEY"}}'
         more = ("-c", 'model_provider="x"', "-c", provider) if name == "codex" else ()
         agent = HostAgent(name=name, more=more)
