@@ -125,7 +125,7 @@ class Runner:
             )
             given, account = answer(question, commands, instructions=told, budget=self.budget, seed=question_id)
         return {
-            "agent": _name(self.agent), "answer": given, "gold_answer": question.answer,
+            "agent": _agent_name(self.agent), "answer": given, "gold_answer": question.answer,
             "correct": is_right(given, question.answer), "tokens": account.tokens, "tokens_in": account.tokens_in,
             "tokens_cached": account.tokens_cached, "tokens_out": account.tokens_out, "calls": account.calls,
             "wall_s": round(time.monotonic() - began_s, 3),
@@ -133,7 +133,7 @@ class Runner:
         }  # fmt: skip
 
 
-def _name(agent: Model | HostAgent | None) -> str:
+def _agent_name(agent: Model | HostAgent | None) -> str:
     return "scripted" if agent is None else " ".join((agent.name, *agent.more)) if isinstance(agent, HostAgent) else agent.name
 
 
@@ -163,7 +163,7 @@ def run_all(corpora: Sequence[Path], runner: Runner, *, conditions: Sequence[str
 
 def _check_agent(runner: Runner) -> None:
     """One folder keeps the runs of one agent: tokens of two are not to be added."""
-    name = _name(runner.agent)
+    name = _agent_name(runner.agent)
     file = runner.out / AGENT_FILE
     runner.out.mkdir(parents=True, exist_ok=True)
     if not file.exists():
