@@ -126,18 +126,27 @@ def matches_in(passages: Sequence[StoredChunk], texts: Sequence[str]) -> list[Ma
     """All statements of `passages` that hold each of `texts` as whole words, in any case and with any white space, or stand
     under what does."""
     wanted = [whole_words(folded(text)) for text in texts]
-    found = []
+    found: list[Match] = []
     for stored in passages:
-        text, context = stored.chunk.text, folded(stored.chunk.context)
-        everything = f"{context}\n{folded(text)}"
-        if all(one.search(everything) for one in wanted):
+        text, context = stored.chunk.text, _held(folded(stored.chunk.context), wanted)
+        if context | _held(folded(text), wanted) == _all_of(wanted):
             units = units_of(text)
             statements = statements_of(text, units)
-            for statement in statements:
-                parents = (statements[at] for at in statement.parents)
-                above = "\n".join((context, *(folded(text[one.start : one.end]) for one in parents)))
-                found += _of_statement(stored, statement, units, wanted, above)
+            held = [_held(folded(text[one.start : one.end]), wanted) for one in statements]
+            for statement, own in zip(statements, held, strict=True):
+                above = context.union(*(held[at] for at in statement.parents))
+                if own | above == _all_of(wanted):
+                    found += _of_statement(stored, statement, units, wanted, above)
     return found
+
+
+def _held(said: str, wanted: Sequence[re.Pattern[str]]) -> frozenset[int]:
+    """The numbers of the texts that it holds."""
+    return frozenset(number for number, one in enumerate(wanted) if one.search(said))
+
+
+def _all_of(wanted: Sequence[re.Pattern[str]]) -> frozenset[int]:
+    return frozenset(range(len(wanted)))
 
 
 def with_names(texts: Sequence[str], said: str) -> str:
@@ -153,13 +162,14 @@ def _normalised(text: str) -> str:
 
 
 def _of_statement(
-    stored: StoredChunk, statement: Statement, units: Sequence[Unit], wanted: Sequence[re.Pattern[str]], above: str
+    stored: StoredChunk, statement: Statement, units: Sequence[Unit], wanted: Sequence[re.Pattern[str]], above: frozenset[int]
 ) -> list[Match]:
+    """Its sentences; `above`: numbers of the texts that it stands under."""
     found = []
     for start, end in sentences(stored.chunk.text, statement.start, statement.end):
-        own = folded(stored.chunk.text[start:end])
-        direct = all(one.search(own) for one in wanted)
-        if direct or (not statement.lead and all(one.search(own) or one.search(above) for one in wanted)):
+        own = _held(folded(stored.chunk.text[start:end]), wanted)
+        direct = own == _all_of(wanted)
+        if direct or (not statement.lead and own | above == _all_of(wanted)):
             numbers = range(statement.first, statement.last + 1)
             shared = ((number, min(units[number].end, end) - max(units[number].start, start)) for number in numbers)
             parts = tuple((number, size) for number, size in shared if size > 0)
