@@ -33,9 +33,6 @@ OPEN: frozenset[str] = frozenset(
         "speed.lookup-while-indexing",
         "speed.remount",
         "speed.hundred-thousand",
-        # issue 4, API
-        "api.capabilities",
-        "api.move",
         # issue 4, figures
         "scale.puts",
         "scale.gets",

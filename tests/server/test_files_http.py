@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+import memdir
 from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS, READ_MAX_BYTES, READ_MAX_ITEMS
 from tests.servers import ON_BOTH, ServerProcess
 
@@ -169,6 +170,41 @@ def test_a_batch_answers_each_operation_as_the_single_call_would(client: httpx.C
     params = {"containerTag": tag, "recursive": True}
     assert client.delete("/v1/files/e", params=params | {"ifUnchangedSince": 5}).status_code == 412
     assert client.delete("/v1/files/e", params=params | {"ifUnchangedSince": 7}).status_code == 200
+
+
+@pytest.mark.promise("api.move")
+def test_a_folder_is_moved_with_all_below_it_as_one_change(client: httpx.Client, tag: str) -> None:
+    below = ["/old/a", "/old/deep/b", "/old/deep/er/ü c"]
+    for path in below:
+        put(client, tag, path, path.encode())
+    since = client.get("/v1/changes", params={"containerTag": tag}).json()["lastSeq"]
+    moved = client.post("/v1/files:move", json={"containerTag": tag, "fromPath": "/old", "toPath": "/new/place"}).json()
+    assert moved["movedCount"] >= len(below)
+    feed = client.get("/v1/changes", params={"containerTag": tag, "since": since}).json()["changes"]
+    assert [(one["kind"], one["path"]) for one in feed] == [("move", "/new/place")]
+    for path in below:
+        there = path.replace("/old", "/new/place")
+        assert client.get(f"/v1/files{quote(there)}", params={"containerTag": tag}).content == path.encode()
+        assert client.get(f"/v1/files{quote(path)}", params={"containerTag": tag}).status_code == 404
+
+
+@pytest.mark.promise("api.capabilities")
+def test_what_the_server_says_that_it_can_do_it_does(client: httpx.Client, tag: str) -> None:
+    said = client.get("/v1/capabilities").json()
+    assert said["version"] == memdir.__version__
+    paths = client.get("/openapi.json").json()["paths"]
+    under = {"move": "files:move", "batch": "files:batch"}
+    for feature in said["features"]:
+        assert f"/v1/{under.get(feature, feature)}" in paths, feature
+    for api in said["api"]:
+        assert any(path.startswith(f"/{api}/") for path in paths), api
+    missing = [{"op": "delete", "path": f"/{n}"} for n in range(said["maxBatchItems"])]
+    asked = {"containerTag": tag, "operations": missing}
+    assert client.post("/v1/files:batch", json=asked).status_code == 200
+    asked["operations"] = [*missing, {"op": "delete", "path": "/one more"}]
+    assert client.post("/v1/files:batch", json=asked).status_code == 400
+    headers = {"Content-Length": str(said["maxFileBytes"] + 1)}
+    assert client.put("/v1/files/big", params={"containerTag": tag}, headers=headers, content=b"").status_code == 413
 
 
 def test_a_batch_past_its_bounds_is_refused_whole(client: httpx.Client, tag: str) -> None:
