@@ -166,7 +166,8 @@ def test_the_scripted_agent_through_the_mount_the_shell_and_mcp(tmp_path: Path) 
     run_all(corpora_in(tmp_path / "corpora"), Runner(tmp_path / "out", Budget(), lambda _: None), conditions=conditions)
     ingest = json.loads((tmp_path / "out" / "ingest" / "c00010.json").read_text())
     assert ingest["search_after_p95_ms"] > 0
-    assert sum(ingest["formats"].values()) == 10
+    assert sum(one["files"] for one in ingest["formats"].values()) == 10
+    assert not any(one["without_text"] for one in ingest["formats"].values())
     for condition in conditions:
         rows = [json.loads(file.read_text()) for file in (tmp_path / "out" / condition).glob("*/*.json")]
         assert [row["correct"] for row in rows] == [True] * 4, condition

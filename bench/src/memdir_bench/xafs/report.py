@@ -154,6 +154,13 @@ def markdown(found: Mapping[str, Any]) -> str:
         f"| {one.get('search_during_p95_ms') or 'none'} | {one.get('search_after_p95_ms') or 'none'} |"
         for name, one in found["ingest"].items()
     ]
+    name = max(found["ingest"], default="")
+    if formats := found["ingest"].get(name, {}).get("formats"):
+        lines += ["", f"| format, {name} | files | read a second | without text, of how many |", "|---|---|---|---|"]
+        lines += [
+            f"| {suffix} | {one['files']} | {one['a_second'] or 'needs no reader'} | {one['without_text']} of {one['sample']} |"
+            for suffix, one in sorted(formats.items())
+        ]
     return "\n".join(lines) + "\n"
 
 

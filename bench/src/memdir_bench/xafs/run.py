@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -31,6 +30,7 @@ from memdir_bench.xafs.corpus import PLANS_FILE, QUESTIONS_FILE
 from memdir_bench.xafs.hosts import HostAgent
 from memdir_bench.xafs.policy import Budget, answer
 from memdir_bench.xafs.questions import Question, is_right
+from memdir_bench.xafs.reading import by_format
 from memdir_bench.xafs.world import Fact
 
 CONDITIONS: Final = ("plain", "mount", "mount-without-hint", "shell", "mcp")
@@ -199,7 +199,7 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
             "files_per_s": round(len(files) / took_s, 2),
             "cpu_s": round(cpu_s(pid, session.daemon_pid(_NAME)), 1), "server_peak_mib": round(resident_mib(pid, peak=True), 1),
             "failed": status["failed"], "size_bytes": sum(file.stat().st_size for file in files),
-            "formats": Counter(file.suffix for file in files), "searches_during": len(during_ms),
+            "formats": by_format(files), "searches_during": len(during_ms),
             "search_during_p95_ms": round(percentile(during_ms, 0.95), 1) if during_ms else None,
             "search_after_p95_ms": round(percentile(after_ms, 0.95), 1),
         }  # fmt: skip
