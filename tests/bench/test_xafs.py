@@ -16,7 +16,7 @@ from memdir.core.errors import UsageError
 from memdir.llm.port import Message, Reply, ToolCall, Usage
 from memdir_bench.xafs import model_agent
 from memdir_bench.xafs.audits import audit
-from memdir_bench.xafs.conditions import ShellCommands
+from memdir_bench.xafs.conditions import ShellCommands, in_folder
 from memdir_bench.xafs.corpus import (
     PLANS_FILE,
     QUESTIONS,
@@ -29,7 +29,7 @@ from memdir_bench.xafs.corpus import (
 from memdir_bench.xafs.policy import Budget, Step, answer
 from memdir_bench.xafs.questions import SHARES, Question, is_right, wanted_families
 from memdir_bench.xafs.report import change, load, markdown, page, report
-from memdir_bench.xafs.run import Runner, corpora_in, questions_in, run_all
+from memdir_bench.xafs.run import Place, Runner, corpora_in, in_copy, questions_in, run_all
 from memdir_bench.xafs.solver import proved, solved, stated
 from memdir_bench.xafs.solver import readings as readings_of
 from memdir_bench.xafs.world import Fact
@@ -262,3 +262,42 @@ def test_a_model_is_given_the_shell_and_pays_what_its_provider_counts(tmp_path: 
     run_all([], runner, conditions=["plain"])
     with pytest.raises(UsageError, match="keeps runs of the agent scripted"):
         run_all([], Runner(tmp_path, Budget(), lambda _: None, model), conditions=["plain"])
+
+
+def test_each_run_finds_the_drive_as_it_was_made(corpora: Path, tmp_path: Path) -> None:
+    class Careless:
+        """Answers with what it finds, then changes, deletes and makes files."""
+
+        name = "test:careless"
+
+        def ask(self, system: str, messages: Sequence[Message], **_: object) -> Reply:
+            if len(messages) == 1:
+                damage = "f=$(find . -type f | sort | head -1); echo gone > $f; rm -r mail; mkdir -p mine/a; echo x > mine/a/b"
+                return _called("bash", {"command": f"find . -type f | xargs cat | md5sum; {damage}"}, Usage())
+            return _called("answer", {"text": messages[-1].text.split()[0]}, Usage())
+
+    corpus = corpora / "c00016"
+    for parallel in (1, 3):
+        out = tmp_path / f"out{parallel}"
+        runner = Runner(out, Budget(), lambda _: None, Careless(), parallel)
+        with in_copy(corpus) as drive:
+            runner("plain", Place(run=in_folder(drive, {}), drive=drive, folder=drive, env={}), corpus)
+            made = {path.relative_to(corpus / "files") for path in (corpus / "files").rglob("*")}
+            assert {path.relative_to(drive) for path in drive.rglob("*")} == made
+        rows = [json.loads(file.read_text()) for file in sorted((out / "plain" / corpus.name).glob("*.json"))]
+        assert len(rows) == len(questions_in(corpus))
+        if parallel == 1:
+            assert len({row["answer"] for row in rows}) == 1
+
+
+def test_a_model_has_the_seconds_of_the_budget(tmp_path: Path) -> None:
+    class Slow:
+        name = "test:slow"
+
+        def ask(self, system: str, messages: Sequence[Message], **_: object) -> Reply:
+            return _called("bash", {"command": "sleep 1"}, Usage())
+
+    given, account = model_agent.answer(
+        "Where?", in_folder(tmp_path, {}), Slow(), instructions="Look.", budget=Budget(seconds=1.5)
+    )
+    assert (given, account.calls) == ("", 2)

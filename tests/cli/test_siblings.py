@@ -124,6 +124,26 @@ def test_a_sibling_follows_its_file_on_every_mount(shell: Shell) -> None:
     assert "transcription" not in history
 
 
+def test_a_file_that_is_made_again_with_the_same_contents_has_its_text_again(shell: Shell) -> None:
+    mount = mounted(shell, "again", "m")
+    (mount / "mail").mkdir()
+    source, sibling = mount / "mail" / "a.eml", mount / "mail" / "a.eml.mail-transcription.md"
+    source.write_bytes(documents.mail())
+    until(sibling.exists, "no text beside the mail")
+    shutil.copytree(mount / "mail", shell.cwd / "kept")
+    shutil.rmtree(mount / "mail")  # at once made anew: for the server nothing has changed
+    shutil.copytree(shell.cwd / "kept", mount / "mail", ignore=shutil.ignore_patterns("*.md"))
+    until(sibling.exists, "its text did not come back")
+    source.unlink()
+    source.write_bytes(documents.mail())
+    source.chmod(0o600)
+    until(sibling.exists, "its text did not come back beside a file of another mode")
+    (mount / "mail" / ".a.tmp").write_bytes(documents.mail())
+    (mount / "mail" / ".a.tmp").replace(source)
+    until(sibling.exists, "its text did not come back beside what took the file's place")
+    assert PHRASE in " ".join(sibling.read_text().split())
+
+
 def test_git_takes_no_text_for_a_new_file(shell: Shell) -> None:
     mount = mounted(shell, "git", "m")
     work = mount / "project" / "docs"

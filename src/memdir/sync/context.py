@@ -57,6 +57,8 @@ class Context:
     """Paths that exist only as views of this mount and are never synced in either direction."""
     lazy: bool = False
     """Whether files arrive without their contents."""
+    on_agreed: list[Callable[[str, str], None]] = field(default_factory=list)
+    """Told (path, content hash) of files that have contents which the server has there already. Called in no transaction."""
     counters: Counters = field(default_factory=Counters)
 
     def now_ms(self) -> int:

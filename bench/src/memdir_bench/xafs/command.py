@@ -101,7 +101,11 @@ def _configure_run(parser: Parser) -> None:
     add("--host-arg", metavar="ARG", action="append", default=[], help="an argument for the host, such as --host-arg=--model=x")
     add(
         "--seconds", metavar="N", type=bounded_int(10, 24 * 3600), default=600,
-        help="that a host may take for one question (default: 600)",
+        help="that a model or a host may take for one question (default: 600)",
+    )  # fmt: skip
+    add(
+        "--parallel", metavar="N", type=bounded_int(1, 64), default=1,
+        help="questions of one drive answered at once, but for the shell and a model over MCP (default: 1)",
     )  # fmt: skip
     add("--largest", metavar="N", type=bounded_int(1, 100_000), default=100_000, help="leave out corpora of more files")
     add("--calls", metavar="N", type=bounded_int(1, 1000), default=40, help="commands for one question, at most (default: 40)")
@@ -132,7 +136,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         agent = model(args.model, url=args.model_url)
     elif args.host is not None:
         agent = HostAgent(name=args.host, more=tuple(args.host_arg))
-    runner = Runner(args.out, Budget(calls=args.calls, tokens=args.tokens, seconds=args.seconds), out.note, agent)
+    runner = Runner(
+        args.out, Budget(calls=args.calls, tokens=args.tokens, seconds=args.seconds), out.note, agent, args.parallel
+    )
     with ended_in_order():
         run_all(corpora, runner, conditions=args.condition)
     return _show(args.out, out)

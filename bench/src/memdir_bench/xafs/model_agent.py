@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from memdir.llm.port import Message, Model, ToolCall, ToolSpec
@@ -23,8 +24,9 @@ _END: Final = "Files in drafts/ are no longer valid. When you know the answer, g
 def answer(prompt: str, run: Run, model: Model, *, instructions: str, budget: Budget) -> tuple[str, Account]:
     """The model's answer ("" without one within the budget), and what it cost as its provider counts. ModelError."""
     account = Account(context=0)
+    until_s = time.monotonic() + budget.seconds
     messages = [Message(role="user", text=prompt)]
-    while account.calls < budget.calls and account.tokens < budget.tokens:
+    while account.calls < budget.calls and account.tokens < budget.tokens and time.monotonic() < until_s:
         reply = model.ask(f"{instructions} {_END}", messages, tools=(_BASH, _ANSWER))
         account.tokens_in += reply.usage.input_tokens
         account.tokens_cached += reply.usage.cached_tokens

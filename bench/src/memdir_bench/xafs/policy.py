@@ -45,7 +45,7 @@ class Budget:
     calls: int = 40
     tokens: int = 400_000
     seconds: float = 600.0
-    """Of a host program, which counts the others by itself."""
+    """Of a model or a host program."""
 
 
 @dataclass(slots=True)

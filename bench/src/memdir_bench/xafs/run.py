@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -47,11 +47,15 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an agent works: how it runs a command, and for a host program the folder and the environment."""
+    """Where an agent works: how it runs a command, the drive in it, and for a host program the folder and the environment."""
 
     run: Run
+    drive: Path | None
+    """None where it cannot be written to but through memdir's own shell, which runs one command at a time."""
     folder: Path
     env: dict[str, str]
+    settle: Callable[[], object] = lambda: None
+    """Waits until what was changed in the drive is searchable."""
 
 
 def corpora_in(folder: Path) -> list[Path]:
@@ -86,18 +90,32 @@ class Runner:
     budget: Budget
     say: Say
     agent: Model | HostAgent | None = None
-    """None: the scripted agent."""
+    """None: the scripted agent, which writes nothing."""
+    parallel: int = 1
+    """Questions of one drive that are answered at once."""
 
     def __call__(self, condition: str, place: Place, corpus: Path) -> None:
-        """Every question of the corpus that is not kept yet."""
+        """Every question of the corpus that is not kept yet. What those have written that are answered at once is put back
+        before the next ones."""
         size = json.loads((corpus / QUESTIONS_FILE).read_text())["corpus"]
-        rows = []
-        for question_id, question in questions_in(corpus):
-            file = self.file(condition, corpus, question_id)
-            if not file.exists():
-                row = {"id": question_id, "corpus": size, "family": question.family, "condition": condition}
-                _keep(file, row | self._answered(condition, place, question_id, question))
-            rows.append(json.loads(file.read_text()))
+        questions = questions_in(corpus)
+
+        def ask(question_id: str, question: Question) -> None:
+            row = {"id": question_id, "corpus": size, "family": question.family, "condition": condition}
+            _keep(self.file(condition, corpus, question_id), row | self._answered(condition, place, question_id, question))
+
+        missing = [one for one in questions if not self.file(condition, corpus, one[0]).exists()]
+        written = place.drive if self.agent is not None else None
+        names = frozenset() if written is None else frozenset(path.relative_to(written) for path in written.rglob("*"))
+        at_once = self.parallel if place.drive is not None or isinstance(self.agent, HostAgent) else 1
+        with ThreadPoolExecutor(at_once) as pool:
+            for first in range(0, len(missing), at_once):
+                for answered in [pool.submit(ask, *one) for one in missing[first : first + at_once]]:
+                    answered.result()
+                if written is not None:
+                    put_back(corpus / "files", written, names)
+                    place.settle()
+        rows = [json.loads(self.file(condition, corpus, question_id).read_text()) for question_id, _ in questions]
         right = sum(row["correct"] for row in rows)
         self.say(f"{corpus.name} {condition}: {right} of {len(rows)} right, {sum(row['tokens'] for row in rows):,} tokens")
 
@@ -133,6 +151,24 @@ class Runner:
         }  # fmt: skip
 
 
+def put_back(files: Path, drive: Path, names: Set[Path]) -> None:
+    """Make `drive` what `files` is again: what is not of `names` goes, what was changed or removed comes back."""
+    for path in sorted(drive.rglob("*"), reverse=True):
+        if path.relative_to(drive) not in names:
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    for file in sorted(files.rglob("*")):
+        there = drive / file.relative_to(files)
+        if file.is_dir():
+            there.mkdir(exist_ok=True)
+        elif not there.is_file() or _stamp(there) != _stamp(file):
+            shutil.copy2(file, there)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns
+
+
 def _agent_name(agent: Model | HostAgent | None) -> str:
     return "scripted" if agent is None else " ".join((agent.name, *agent.more)) if isinstance(agent, HostAgent) else agent.name
 
@@ -151,8 +187,8 @@ def run_all(corpora: Sequence[Path], runner: Runner, *, conditions: Sequence[str
         runner.agent.check(conditions)
     for corpus in corpora:
         if "plain" in conditions:
-            with _copied(corpus) as folder:
-                runner("plain", Place(run=in_folder(folder, {}), folder=folder, env={}), corpus)
+            with in_copy(corpus) as folder:
+                runner("plain", Place(run=in_folder(folder, {}), drive=folder, folder=folder, env={}), corpus)
         ours = [one for one in conditions if one != "plain" and not runner.is_done(one, corpus)]
         if ours:
             with _mounted(corpus, runner) as (session, mount):
@@ -188,7 +224,7 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
         copied_s = time.monotonic() - began_s
         prompts = [question.prompt for _, question in questions_in(corpus)]
         with _searching(session, prompts) as during_ms:
-            session.memdir("sync", _NAME, "--wait", "--timeout", str(_SYNC_S), limit_s=_SYNC_S + 60)
+            _wait_until_searchable(session)
         took_s = time.monotonic() - began_s
         after_ms = [_search_ms(session, prompt) for prompt in (prompts * _SEARCHES)[:_SEARCHES]]
         pid = int(session.server_status()["pid"])
@@ -209,6 +245,10 @@ def _mounted(corpus: Path, runner: Runner) -> Iterator[tuple[BenchSession, Path]
         runner.say(f"{corpus.name}: {len(files)} files searchable after {took_s:.0f} s, {told['failed']} unreadable")
         yield session, mount
         session.unmount(_NAME)
+
+
+def _wait_until_searchable(session: BenchSession) -> None:
+    session.memdir("sync", _NAME, "--wait", "--timeout", str(_SYNC_S), limit_s=_SYNC_S + 60)
 
 
 @contextmanager
@@ -238,7 +278,7 @@ def _search_ms(session: BenchSession, prompt: str) -> float:
 
 
 @contextmanager
-def _copied(corpus: Path) -> Iterator[Path]:
+def in_copy(corpus: Path) -> Iterator[Path]:
     """The files in a folder of their own: an agent may write."""
     with tempfile.TemporaryDirectory(prefix="memdir-xafs-") as folder:
         yield Path(shutil.copytree(corpus / "files", Path(folder, _NAME)))
@@ -250,13 +290,13 @@ def _ours(condition: str, session: BenchSession, mount: Path) -> Iterator[Place]
     env = session.env | {"PATH": _path()}
     with ExitStack() as stack:
         if condition == "shell":
-            run, folder = in_shell(stack.enter_context(_in_process(session))), session.folder
+            run, folder, drive = in_shell(stack.enter_context(_in_process(session))), session.folder, None
         elif condition == "mcp":
             tools = stack.enter_context(mcp_server({**os.environ, **env}, session.folder, "--shell", _NAME))
-            run, folder = in_mcp(tools), session.folder
+            run, folder, drive = in_mcp(tools), session.folder, None
         else:
-            run, folder = in_folder(mount, env), mount
-        yield Place(run=run, folder=folder, env=env)
+            run, folder, drive = in_folder(mount, env), mount, mount
+        yield Place(run=run, drive=drive, folder=folder, env=env, settle=lambda: _wait_until_searchable(session))
 
 
 @contextmanager

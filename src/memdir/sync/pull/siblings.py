@@ -38,6 +38,7 @@ class Siblings:
         self._show = show
         self._later: dict[str, tuple[SiblingEntry, int]] = {}
         """Texts whose files are not here yet, and how often that was looked at."""
+        ctx.on_agreed.append(self._agreed)
 
     def begin(self) -> None:
         """Show what is known, and forget texts of contents that no file has."""
@@ -48,6 +49,12 @@ class Siblings:
             )
         for path, content_hash in self._placed():
             self._show(path, self._known(content_hash))
+
+    def _agreed(self, path: str, content_hash: str) -> None:
+        """Show what is known of contents that stand at `path`, perhaps in another file than before: one that was deleted and
+        made again is nothing new to the server. From any thread."""
+        if (known := self._known(content_hash)) is not None:
+            self._show(path, known)
 
     def refresh(self) -> bool:
         """Bring what is new. False while files whose text came are still to come themselves. ClientError."""

@@ -330,6 +330,7 @@ class Pusher:
                     self._refused(tx, push, new, failure)
         for push, _ in batch:
             del open_rows[push.row.path]
+            self._tell_agreed(push)
         if is_outdated:
             self._refresh()
 
@@ -344,6 +345,13 @@ class Pusher:
             raise
         with ctx.queue.transaction() as tx:
             self._accepted(tx, push, answer, answer.revision, ctx.facts.watermark)
+        self._tell_agreed(push)
+
+    def _tell_agreed(self, push: Push) -> None:
+        """Of contents that stood at the path before: of others nothing is known yet."""
+        if push.fact is not None and push.fact.kind == "file" and push.fact.same_content(push.remote):
+            for told in self._ctx.on_agreed:
+                told(push.row.path, push.fact.content_hash)
 
     def _note_sent(self, pushes: Sequence[Push]) -> frozenset[str]:
         """Before sending; gives the paths to which this was not sent before. Not even a power cut may take the notes: what
