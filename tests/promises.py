@@ -19,38 +19,29 @@ class Promise:
     open: bool = False
 
 
-OPEN: frozenset[str] = frozenset(
-    {
-        "setup.test-command",
-        "bench.native-ratios",
-        "speed.warm-tools",
-        "speed.grep",
-        "speed.remote-changes",
-        "speed.lookup",
-        "speed.stream",
-        "speed.passthrough",
-        "speed.create-latency",
-        "speed.lookup-while-indexing",
-        "speed.remount",
-        "speed.hundred-thousand",
-        # issue 4, figures
-        "scale.puts",
-        "scale.gets",
-        "scale.list",
-        "scale.processes",
-        # issue 5
-        "sync.untar",
-        "simulated.mutants",
-        "flow.lookups",
-        # issue 6
-        "ranked.visible",
-        "ranked.import-words",
-        "ranked.throughput",
-        # issue 19, figures
-        "ranked.prose",
-    }
-)
-"""No test proves these yet. Take a line out in the commit that brings the test."""
+OPEN: dict[str, str] = {
+    "setup.test-command": "Every run of the tests is one; it cannot start itself.",
+    # A new file is five requests of the kernel's, 20 to 30 us each in Python. Where the disk makes one in 120 us the goals were
+    # met, where it takes 10 to 20 they are not, nor are they by bindfs, in C.
+    "bench.native-ratios": "Creating is .07 to .18 of native where the disk makes a file in 10 to 20 us.",
+    "speed.create": "The same.",
+    "speed.trees": "The same, of `tar` and `git clone`.",
+    "speed.warm-tools": "The kernel asks for attributes again after a read, as the time of access changes: `git status`.",
+    "speed.grep": "The same, of a warm `grep -r`.",
+    "speed.lookup": "6.6 us of processor time, and slower than bindfs in C.",
+    "speed.create-latency": ".5 ms at p99; native .05.",
+    "speed.hundred-thousand": "192 to 213 MB, from run to run; the rest is met.",
+    "scale.puts": "320 a second on SQLite, 78 on PostgreSQL, each durable when it is answered.",
+    "scale.gets": "PostgreSQL: 880 a second on two cores that also run the clients and the database.",
+    "scale.list": "30 ms at 100,000 documents when last recorded, beside other work.",
+    "scale.processes": "1.58 times as many, on two cores that also run the clients and the database.",
+    "flow.lookups": "4.8 ms, with tar, the daemon, the server and its readers on two cores.",
+    "ranked.visible": "54 ms beside an import, when last recorded, 2.8 without.",
+    "ranked.import-words": "The same.",
+    "ranked.throughput": "241 a second sent one by one, 322 by hundreds.",
+    "ranked.prose": "24 and 32 ms at 5,000 documents when last measured.",
+}  # fmt: skip
+"""Promises that no test and no recorded run proves, and why. Take a line out in the commit that brings the test."""
 
 
 MEASURED: dict[str, tuple[str, ...]] = {
@@ -972,5 +963,5 @@ PROMISES: tuple[Promise, ...] = (
     *_EXTRACTION,
 )
 
-if OPEN - {promise.id for promise in PROMISES}:
-    raise ValueError(f"open ids that are no promise: {sorted(OPEN - {promise.id for promise in PROMISES})}")
+if OPEN.keys() - {promise.id for promise in PROMISES}:
+    raise ValueError(f"open ids that are no promise: {sorted(OPEN.keys() - {promise.id for promise in PROMISES})}")

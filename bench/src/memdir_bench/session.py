@@ -24,6 +24,7 @@ from memdir.core.errors import MemdirError
 from memdir.core.paths import AppPaths, under_home
 from memdir.fs.fuse.mounting import unmount_path
 from memdir.fs.fuse.mountpoint import mounts
+from memdir_bench.programs import run_to_end
 
 COMMAND_LIMIT_S: Final = 120.0
 _PREFIX: Final = "memdir-bench-"
@@ -99,15 +100,13 @@ def run_limited(command: Sequence[str], *, cwd: Path, env: Mapping[str, str], li
     subprocess.TimeoutExpired after `limit_s`."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.perf_counter()
-        done = subprocess.run(
-            list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=limit_s, check=False,
-            start_new_session=True,  # Ctrl-C is for the benchmark, which ends its commands in order
-        )  # fmt: skip
+        # Ctrl-C is for the benchmark, which ends its commands in order.
+        code = run_to_end(command, cwd=cwd, env=env, stdout=out, stderr=err, limit_s=limit_s, start_new_session=True)
         elapsed_s = time.perf_counter() - started
         out.seek(0)
         err.seek(0)
         return Result(
-            code=done.returncode,
+            code=code,
             stdout=out.read().decode("utf-8", "replace"),
             stderr=err.read().decode("utf-8", "replace"),
             elapsed_s=elapsed_s,

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from memdir_bench.programs import run_to_end
+from memdir_bench.session import BenchError
+
 SMALL_FILES: Final = 5000
 SMALL_FILE_BYTES: Final = 1024
 FILES_PER_FOLDER: Final = 100
@@ -91,7 +94,8 @@ def list_tree(folder: Path) -> float:
     command = ["ls", "-lR", str(folder)]
 
     def work() -> None:
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=120)
+        if code := run_to_end(command, stdout=subprocess.DEVNULL, limit_s=120):
+            raise BenchError(f"{command[0]} ended with {code}")
 
     work()
     return timed(work)

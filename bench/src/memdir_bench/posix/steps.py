@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from memdir_bench.posix.trees import environment
+from memdir_bench.programs import run_to_end
 from memdir_bench.session import BenchError
 
 STEP_LIMIT_S: Final = 600.0
@@ -58,19 +59,16 @@ class Program:
         """Run to the end; BenchError when it fails or takes too long."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
-                done = subprocess.run(
-                    self._command, cwd=self._cwd, env=environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                    timeout=STEP_LIMIT_S, check=False,
-                )  # fmt: skip
+                code = run_to_end(self._command, cwd=self._cwd, env=environment(), stdout=out, stderr=err, limit_s=STEP_LIMIT_S)
             except subprocess.TimeoutExpired:
                 raise BenchError(f"{self._command[0]} took longer than {STEP_LIMIT_S:.0f} s") from None
             out.seek(0)
             self.output = out.read()
             err.seek(0)
             said = err.read(2000).decode("utf-8", "replace").strip()
-        if done.returncode not in self._codes:
+        if code not in self._codes:
             first = (said.splitlines() or ["no message"])[0]
-            raise BenchError(f"{' '.join(self._command[:3])} ended with {done.returncode}: {first}")
+            raise BenchError(f"{' '.join(self._command[:3])} ended with {code}: {first}")
 
     @property
     def lines(self) -> int:
