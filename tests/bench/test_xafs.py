@@ -273,6 +273,9 @@ def test_each_run_finds_the_drive_as_it_was_made(corpora: Path, tmp_path: Path) 
         def ask(self, system: str, messages: Sequence[Message], **_: object) -> Reply:
             if len(messages) == 1:
                 damage = "f=$(find . -type f | sort | head -1); echo gone > $f; rm -r mail; mkdir -p mine/a; echo x > mine/a/b"
+                damage += (
+                    "; rm -r notes; echo x > notes; g=$(find . -type f | sort | tail -1); rm $g; mkdir $g; ln -s /etc $g/l"
+                )
                 return _called("bash", {"command": f"find . -type f | xargs cat | md5sum; {damage}"}, Usage())
             return _called("answer", {"text": messages[-1].text.split()[0]}, Usage())
 

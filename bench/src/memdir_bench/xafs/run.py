@@ -95,8 +95,8 @@ class Runner:
     """Questions of one drive that are answered at once."""
 
     def __call__(self, condition: str, place: Place, corpus: Path) -> None:
-        """Every question of the corpus that is not kept yet. What those have written that are answered at once is put back
-        before the next ones."""
+        """Every question of the corpus that is not kept yet, `parallel` at once. What an agent wrote is put back before the
+        next ones."""
         size = json.loads((corpus / QUESTIONS_FILE).read_text())["corpus"]
         questions = questions_in(corpus)
 
@@ -152,9 +152,12 @@ class Runner:
 
 
 def put_back(files: Path, drive: Path, names: Set[Path]) -> None:
-    """Make `drive` what `files` is again: what is not of `names` goes, what was changed or removed comes back."""
+    """Make `drive` what `files` is again: what is not of `names`, or of another kind, goes; what was changed or removed comes
+    back."""
     for path in sorted(drive.rglob("*"), reverse=True):
-        if path.relative_to(drive) not in names:
+        name = path.relative_to(drive)
+        is_other = path.is_symlink() or ((files / name).exists() and (files / name).is_dir() != path.is_dir())
+        if is_other or name not in names:
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     for file in sorted(files.rglob("*")):
         there = drive / file.relative_to(files)
