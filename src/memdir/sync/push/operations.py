@@ -124,9 +124,8 @@ def key(push: Push, what: str) -> str:
 
 
 def first_error(results: list[BatchItemResult], slot: int, count: int) -> ClientError | None:
-    """The first failure among the operations of one push; a delete that found nothing is none when a put follows."""
-    for index in range(slot - count + 1, slot + 1):
-        error = item_error(results[index])
-        if error is not None and not (index < slot and isinstance(error, NotFoundError)):
-            return error
-    return None
+    """Why a push was not done: the first failure among its operations. None when its last one was: a put is done where nothing
+    stands, so that whatever the delete before it was refused for is gone."""
+    errors = [item_error(result) for result in results[slot - count + 1 : slot + 1]]
+    failures = [error for error in errors if error is not None and not isinstance(error, NotFoundError)] or errors[-1:]
+    return failures[0] if errors[-1] is not None else None
