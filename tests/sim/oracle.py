@@ -141,7 +141,8 @@ class Oracle:
         for path, key in found.items():
             if _COPY.search(path):
                 continue  # an older state that is kept beside, needlessly, is a nuisance and no fault
-            if key[1] and not self._may_stand(key, path) and not self._is_merged(key):
+            has_copy = any(_COPY.sub("", other) == path and other != path for other in found)
+            if key[1] and not self._may_stand(key, path) and not self._is_merged(key, has_copy=has_copy):
                 yield f"{key[1]!r} stands at {path}, although somebody who saw it there took it away"
 
     def _may_stand(self, key: Key, path: str) -> bool:
@@ -172,14 +173,15 @@ class Oracle:
                         todo.append(there)
         return reached
 
-    def _is_merged(self, key: Key) -> bool:
-        """Whether these are the lines of several contents that stand, and nobody wrote them in this way."""
+    def _is_merged(self, key: Key, *, has_copy: bool) -> bool:
+        """Whether these are the lines of several contents that stand, and nobody wrote them in this way. `has_copy`: a conflict
+        copy stands beside: whoever took one of them away had not seen what they were merged to, and both are kept."""
         if key[0] != "file" or key in self.given_up:
             return False
         standing = {
             line
             for (other, _), standings in self.standings.items()
-            if other[0] == "file" and any(each.stands for each in standings)
+            if other[0] == "file" and (has_copy or any(each.stands for each in standings))
             for line in lines(other[1])
         }
         return all(line in standing for line in lines(key[1]))
