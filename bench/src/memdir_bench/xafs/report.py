@@ -146,12 +146,13 @@ def markdown(found: Mapping[str, Any]) -> str:
                 )
     lines += [
         "",
-        "| ingest | files a second | processor s | server's memory, MiB | unreadable | search p95 ms, during | after |",
+        "| ingest | files a second | cpu s | server MiB | unreadable | search p95 ms, during | after | paid after questions |",
     ]
-    lines += ["|---|---|---|---|---|---|---|"]
+    lines += ["|---|---|---|---|---|---|---|---|"]
     lines += [
         f"| {name} | {one['files_per_s']} | {one['cpu_s']} | {one['server_peak_mib']:.0f} | {one['failed']} "
-        f"| {one.get('search_during_p95_ms') or 'none'} | {one.get('search_after_p95_ms') or 'none'} |"
+        f"| {one.get('search_during_p95_ms') or 'none'} | {one.get('search_after_p95_ms') or 'none'} "
+        f"| {_told(found['break_even'].get(one['corpus']))} |"
         for name, one in found["ingest"].items()
     ]
     name = max(found["ingest"], default="")
@@ -162,6 +163,10 @@ def markdown(found: Mapping[str, Any]) -> str:
             for suffix, one in sorted(formats.items())
         ]
     return "\n".join(lines) + "\n"
+
+
+def _told(questions: float | None) -> str:
+    return "never" if questions is None else f"{questions:.1f}"
 
 
 def page(found: Mapping[str, Any]) -> str:
