@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from memdir.fs.path import is_within, rebase
@@ -40,6 +40,8 @@ class Standing:
     stands: bool = True
     is_moved: bool = False
     """Whoever took it away renamed it: another rename at the same time may have carried it elsewhere."""
+    taken_by: str = ""
+    """Who took it away."""
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class Oracle:
         seen = self._arrival(actor, path)
         for standing in self.standings.get((key, path), ()):
             if standing.actor == actor or standing.time <= seen:
-                standing.stands, standing.is_moved = False, is_moved
+                standing.stands, standing.is_moved, standing.taken_by = False, is_moved, actor
 
     def _is_moved(self, key: Key, path: str, after: View) -> bool:
         reached = (rebase(path, source, target) for source, target in self.renames if is_within(path, source))
@@ -141,8 +143,7 @@ class Oracle:
         for path, key in found.items():
             if _COPY.search(path):
                 continue  # an older state that is kept beside, needlessly, is a nuisance and no fault
-            has_copy = any(_COPY.sub("", other) == path and other != path for other in found)
-            if key[1] and not self._may_stand(key, path) and not self._is_merged(key, has_copy=has_copy):
+            if key[1] and not self._may_stand(key, path) and not self._is_merged(key, self._writers_of_copies(found, path)):
                 yield f"{key[1]!r} stands at {path}, although somebody who saw it there took it away"
 
     def _may_stand(self, key: Key, path: str) -> bool:
@@ -173,15 +174,20 @@ class Oracle:
                         todo.append(there)
         return reached
 
-    def _is_merged(self, key: Key, *, has_copy: bool) -> bool:
-        """Whether these are the lines of several contents that stand, and nobody wrote them in this way. `has_copy`: a conflict
-        copy stands beside: whoever took one of them away had not seen what they were merged to, and both are kept."""
+    def _writers_of_copies(self, found: View, path: str) -> set[str]:
+        """Who wrote what is kept in conflict copies of a path."""
+        copies = [key for other, key in found.items() if other != path and _COPY.sub("", other) == path]
+        return {each.actor for (key, _), standings in self.standings.items() if key in copies for each in standings}
+
+    def _is_merged(self, key: Key, writers: Set[str]) -> bool:
+        """Whether these are the lines of several contents that stand, and nobody wrote them in this way; or of some that one of
+        `writers` took away: he had not seen what they were merged to, and what he wrote instead is kept beside it."""
         if key[0] != "file" or key in self.given_up:
             return False
         standing = {
             line
             for (other, _), standings in self.standings.items()
-            if other[0] == "file" and (has_copy or any(each.stands for each in standings))
+            if other[0] == "file" and any(each.stands or each.taken_by in writers for each in standings)
             for line in lines(other[1])
         }
         return all(line in standing for line in lines(key[1]))
