@@ -44,6 +44,12 @@ def run_to_end(
         return process.wait()
 
 
+def run_checked(command: Sequence[str], *, limit_s: float, env: Mapping[str, str] | None = None, stdout: Output = None) -> None:
+    """As `run_to_end`; subprocess.CalledProcessError for another exit code than 0."""
+    if code := run_to_end(command, limit_s=limit_s, env=env, stdout=stdout):
+        raise subprocess.CalledProcessError(code, list(command))
+
+
 def _ends_within(pid: int, limit_s: float) -> bool:
     descriptor = os.pidfd_open(pid)
     with contextlib.closing(open(descriptor, "rb", buffering=0)):

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from memdir_bench.programs import run_to_end
-from memdir_bench.session import BenchError
+from memdir_bench.programs import run_checked
 
 SMALL_FILES: Final = 5000
 SMALL_FILE_BYTES: Final = 1024
@@ -94,8 +93,7 @@ def list_tree(folder: Path) -> float:
     command = ["ls", "-lR", str(folder)]
 
     def work() -> None:
-        if code := run_to_end(command, stdout=subprocess.DEVNULL, limit_s=120):
-            raise BenchError(f"{command[0]} ended with {code}")
+        run_checked(command, stdout=subprocess.DEVNULL, limit_s=120)
 
     work()
     return timed(work)

@@ -129,13 +129,13 @@ def matches_in(passages: Sequence[StoredChunk], texts: Sequence[str]) -> list[Ma
     found: list[Match] = []
     for stored in passages:
         text, context = stored.chunk.text, _held(folded(stored.chunk.context), wanted)
-        if context | _held(folded(text), wanted) == _all_of(wanted):
+        if len(context | _held(folded(text), wanted)) == len(wanted):
             units = units_of(text)
             statements = statements_of(text, units)
             held = [_held(folded(text[one.start : one.end]), wanted) for one in statements]
             for statement, own in zip(statements, held, strict=True):
                 above = context.union(*(held[at] for at in statement.parents))
-                if own | above == _all_of(wanted):
+                if len(own | above) == len(wanted):
                     found += _of_statement(stored, statement, units, wanted, above)
     return found
 
@@ -143,10 +143,6 @@ def matches_in(passages: Sequence[StoredChunk], texts: Sequence[str]) -> list[Ma
 def _held(said: str, wanted: Sequence[re.Pattern[str]]) -> frozenset[int]:
     """The numbers of the texts that it holds."""
     return frozenset(number for number, one in enumerate(wanted) if one.search(said))
-
-
-def _all_of(wanted: Sequence[re.Pattern[str]]) -> frozenset[int]:
-    return frozenset(range(len(wanted)))
 
 
 def with_names(texts: Sequence[str], said: str) -> str:
@@ -168,8 +164,8 @@ def _of_statement(
     found = []
     for start, end in sentences(stored.chunk.text, statement.start, statement.end):
         own = _held(folded(stored.chunk.text[start:end]), wanted)
-        direct = own == _all_of(wanted)
-        if direct or (not statement.lead and own | above == _all_of(wanted)):
+        direct = len(own) == len(wanted)
+        if direct or (not statement.lead and len(own | above) == len(wanted)):
             numbers = range(statement.first, statement.last + 1)
             shared = ((number, min(units[number].end, end) - max(units[number].start, start)) for number in numbers)
             parts = tuple((number, size) for number, size in shared if size > 0)

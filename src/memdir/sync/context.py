@@ -58,8 +58,13 @@ class Context:
     lazy: bool = False
     """Whether files arrive without their contents."""
     on_agreed: list[Callable[[str, str], None]] = field(default_factory=list)
-    """Told (path, content hash) of files that have contents which the server has there already. Called in no transaction."""
+    """Told (path, content hash) of files that have contents which the server has there already."""
     counters: Counters = field(default_factory=Counters)
+
+    def tell_agreed(self, path: str, content_hash: str) -> None:
+        """Whoever listens to agreements. In no transaction."""
+        for told in self.on_agreed:
+            told(path, content_hash)
 
     def now_ms(self) -> int:
         return self.clock.now_ns() // 1_000_000

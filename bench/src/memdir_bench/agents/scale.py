@@ -27,7 +27,7 @@ from memdir_bench.agents.haystack import KINDS, Haystack
 from memdir_bench.agents.judges import Exhaustive, plain_fts5
 from memdir_bench.agents.queries import CONTAINER, Answered, Asked
 from memdir_bench.figures import Figure, percentile
-from memdir_bench.programs import run_to_end
+from memdir_bench.programs import run_checked
 from memdir_bench.server.fixtures import Fixture, Running, fixture
 from memdir_bench.session import BenchError
 from memdir_bench.smoke import progress
@@ -121,8 +121,7 @@ def _asked_when_read(client: httpx.Client) -> None:
 
 def _timed_ms(command: Sequence[str], env: dict[str, str]) -> float:
     began = time.perf_counter()
-    if code := run_to_end(command, env=env, limit_s=_HOOK_LIMIT_S):
-        raise BenchError(f"{command[0]} ended with {code}")
+    run_checked(command, env=env, limit_s=_HOOK_LIMIT_S)
     return (time.perf_counter() - began) * 1000
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from memdir.core.limits import KIB, MIB
 from memdir_bench.corpus import SUBJECTS, sentence
 from memdir_bench.figures import Figure, percentile
-from memdir_bench.programs import run_to_end
+from memdir_bench.programs import run_checked
 from memdir_bench.session import BenchError
 from memdir_bench.sync.fixtures import Fixture, Mounted, until
 from memdir_bench.sync.goals import figure
@@ -220,9 +220,8 @@ def _pack(archive: Path, count: int) -> None:
 
 def _unpack(archive: Path, folder: Path) -> None:
     try:
-        if code := run_to_end(["tar", "xf", str(archive), "-C", str(folder)], limit_s=_UNTAR_LIMIT_S):
-            raise BenchError(f"tar ended with {code}")
+        run_checked(["tar", "xf", str(archive), "-C", str(folder)], limit_s=_UNTAR_LIMIT_S)
     except FileNotFoundError:
         raise BenchError("this benchmark needs tar") from None
-    except subprocess.TimeoutExpired as error:
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         raise BenchError(f"tar failed: {error}") from error

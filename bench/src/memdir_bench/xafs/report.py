@@ -146,7 +146,7 @@ def markdown(found: Mapping[str, Any]) -> str:
                 )
     lines += [
         "",
-        "| ingest | files a second | cpu s | server MiB | unreadable | search p95 ms, during | after | paid after questions |",
+        "| ingest | files a second | cpu s | server MiB | unreadable | search p95 ms, during | after | break-even, questions |",
     ]
     lines += ["|---|---|---|---|---|---|---|---|"]
     lines += [

@@ -72,8 +72,7 @@ class Applier:
                 ctx.facts.forget_conflict(tx, row.path)
             ctx.queue.finished(tx, row)
         if remote is not None and entry is not None and entry.kind == "file":
-            for told in ctx.on_agreed:
-                told(row.path, remote.content_hash)
+            ctx.tell_agreed(row.path, remote.content_hash)
 
     def pull(self, row: Row, entry: LocalFact | None, local: Fact | None, remote: Fact, mode: int, since_intent: int) -> None:
         """Make `path` what `remote` says, with `mode`. LocalChangedError, OutdatedError, FsError, ClientError."""

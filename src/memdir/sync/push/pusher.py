@@ -350,8 +350,7 @@ class Pusher:
     def _tell_agreed(self, push: Push) -> None:
         """Of contents that stood at the path before: of others nothing is known yet."""
         if push.fact is not None and push.fact.kind == "file" and push.fact.same_content(push.remote):
-            for told in self._ctx.on_agreed:
-                told(push.row.path, push.fact.content_hash)
+            self._ctx.tell_agreed(push.row.path, push.fact.content_hash)
 
     def _note_sent(self, pushes: Sequence[Push]) -> frozenset[str]:
         """Before sending; gives the paths to which this was not sent before. Not even a power cut may take the notes: what
