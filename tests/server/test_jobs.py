@@ -254,7 +254,7 @@ def test_work_given_up_is_kept_with_its_reason_and_can_be_tried_again(
     assert bad is not None
     assert (bad.status, bad.error) == ("failed", "it \ufffdbroke")
     store.jobs.finish([claim_one(store)])
-    assert (store.jobs.count(), store.jobs.next_due_s("index")) == (0, None)
+    assert (store.jobs.count(), store.jobs.due_s([("index", BULK)])) == (0, {})
     assert store.dead_letters.retry([], document_id=bad.id) == 0
     assert store.dead_letters.retry([container.id], document_id="another") == 0
     assert store.dead_letters.retry([container.id], document_id=bad.id) == 1

@@ -6,6 +6,7 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from memdir.server.services.search.hits import current_hits
 from memdir.store.acting import acting_as
 from memdir.store.errors import SupersededError
 from memdir.store.jobs import queue as jobs
+from memdir.store.jobs.queue import Job
 from memdir.store.tree.operations import Delete, Move, Put
 from memdir.store.types import Container, Matrix, Scope
 from tests.server.conftest import AnyStore, Putting
@@ -46,6 +48,22 @@ def test_work_goes_on_more_slowly_while_requests_crowd(store: AnyStore, put: Put
     assert drained.wait(WAIT_S)
     assert worker.stop()
     assert asked >= 2, "each step gives way once: indexing, embedding"
+
+
+def test_threads_are_woken_for_work_of_their_kind_alone(
+    store: AnyStore, put: Putting, events: Events, working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, claimed = store.jobs.claim, set[str]()
+
+    def noted(kind: str, **rest: Any) -> list[Job]:
+        claimed.add(kind)
+        return claim(kind, **rest)
+
+    monkeypatch.setattr(store.jobs, "claim", noted)
+    working(FakeEngine(store, dense=HashEmbedder("fake-dense")))
+    put("/a.md", b"some words")
+    events.until(drained(store))
+    assert claimed == {"index", "embed"}
 
 
 @pytest.mark.promise("parts.worker")

@@ -68,7 +68,9 @@ _INTERRUPT_S: Final = 2.0
 """How long before the end of a stop computations are ended that take long; they are repeated after the next start."""
 _CROWDED_REST_MAX_S: Final = 2.0
 _BLOCKED_S: Final = 1.0
-_FULL_S: Final = 10.0
+"""How long work waits after an error, and how long until what is due and was not taken (a model is not there yet) is tried."""
+_LOOK_S: Final = 0.01
+"""The least time between two looks for work that is due."""
 _IDLE_S: Final = 60.0
 """Upper bound of a wait; wake-ups come from commits, this only limits the cost of a lost one."""
 Step = Callable[[Sequence[Lease]], Failed]
@@ -95,7 +97,7 @@ def _taken(queue: deque[str]) -> list[str]:
 
 
 class _Loop:
-    """One thread: claims work of one kind, step by step."""
+    """One thread: claims work of one kind, step by step, until there is no more; then it waits for the scheduler."""
 
     def __init__(self, name: str, kind: str, priority: int, step: Callable[[_Loop], bool]) -> None:
         self.name = name
@@ -138,6 +140,8 @@ class Worker:
         self._imports_elsewhere = imports_elsewhere
         self._priority_min = BULK if only_imports else INTERACTIVE
         self._stopping = threading.Event()
+        self._news = threading.Event()
+        """There may be new work."""
         self._told_full = False
         """Whether the log has it that the disk is full, and nothing was done since."""
         self._edits_rest = threading.Event()
@@ -157,9 +161,12 @@ class Worker:
         for _ in range(count):
             loops += [_Loop("index", "index", BULK, self._index_some), _Loop("embed", "embed", BULK, self._embed_some)]
         self._loops = loops
+        self._classes = [(kind, priority) for kind in {loop.kind for loop in loops} for priority in (INTERACTIVE, BULK)]
         self._threads = [
             threading.Thread(target=self._run, args=(loop,), name=f"memdir-{loop.name}", daemon=True) for loop in loops
         ]
+        if loops:
+            self._threads.append(threading.Thread(target=self._schedule, name="memdir-schedule", daemon=True))
 
     def start(self) -> None:
         """Begin."""
@@ -170,8 +177,7 @@ class Worker:
 
     def wake(self) -> None:
         """Look for work now. Any thread."""
-        for loop in self._loops:
-            loop.wake.set()
+        self._news.set()
 
     def models_changed(self) -> None:
         """The engine has loaded a model, or has all it will have: see to the vectors that lack, and look for work."""
@@ -191,6 +197,8 @@ class Worker:
         repeated after the next start, and can write nothing any more."""
         self._stopping.set()
         self.wake()
+        for loop in self._loops:
+            loop.wake.set()
         deadline = time.monotonic() + timeout_s
         self._join(deadline - min(_INTERRUPT_S, timeout_s / 2))
         self._leases.stop()
@@ -205,31 +213,56 @@ class Worker:
         return not any(thread.is_alive() for thread in self._threads)
 
     @acting_as(SYSTEM)
-    def _run(self, loop: _Loop) -> None:
+    def _schedule(self) -> None:
+        """Ask once what is due, after each commit, and wake the threads that it is for."""
         while not self._stopping.is_set():
-            loop.wake.clear()
-            began = time.monotonic()
+            self._news.clear()
             try:
-                if self._store.blobs.has_room() and loop.step(loop):
-                    self._told_full = False
-                    self._yield(loop, time.monotonic() - began)
-                    continue
-                pause = self._store.jobs.next_due_s(
-                    loop.kind, priority_max=self._priority_max(loop), priority_min=self._priority_min
-                )
-                if pause == 0:  # something waits: for a model, or for room
-                    self._store.blobs.check_room()
+                pause_s = self._wake_due()
+            except Exception:  # the database is busy, or a bug
+                log.exception("it could not be asked what work is due")
+                pause_s = _BLOCKED_S
+            self._stopping.wait(_LOOK_S)
+            self._news.wait(pause_s)
+
+    def _wake_due(self) -> float:
+        """Returns the seconds until more may be due."""
+        due_s = self._store.jobs.due_s(self._classes)
+        embeds_memories = self._priority_min == INTERACTIVE and bool(self._store.memory_search.to_embed(1))
+        pause_s = _IDLE_S
+        for loop in self._loops:
+            priorities = range(self._priority_min, self._priority_max(loop) + 1)
+            first_s = min((due_s.get((loop.kind, priority), _IDLE_S) for priority in priorities), default=_IDLE_S)
+            if first_s == 0 or (embeds_memories and loop.kind == "memory"):
+                loop.wake.set()
+                first_s = _BLOCKED_S
+            pause_s = min(pause_s, first_s)
+        return pause_s
+
+    @acting_as(SYSTEM)
+    def _run(self, loop: _Loop) -> None:
+        while loop.wake.wait() and not self._stopping.is_set():
+            loop.wake.clear()
+            try:
+                self._store.blobs.check_room()
+                self._work(loop)
             except DiskFullError:
                 if not self._told_full:
-                    log.error("no room on the disk to go on indexing; trying again every %g s", _FULL_S)  # noqa: TRY400  no bug
+                    log.error("no room on the disk to go on indexing; trying again every %g s", _BLOCKED_S)  # noqa: TRY400  no bug
                 self._told_full = True
-                pause = _FULL_S
+                self._stopping.wait(_BLOCKED_S)
             except Exception:
                 # The database is busy, or a bug: what was claimed comes back when its lease ends.
                 log.exception("a worker step failed")
-                pause = _BLOCKED_S
-            # A job that is due and was not taken waits for a model; the engine wakes us when it is there.
-            loop.wake.wait(_IDLE_S if pause is None else min(_IDLE_S, pause or _BLOCKED_S))
+                self._stopping.wait(_BLOCKED_S)
+
+    def _work(self, loop: _Loop) -> None:
+        """All that is due of the thread's kind. What is left (it waits for a model, or for room) is due again."""
+        began_s = time.monotonic()
+        while not self._stopping.is_set() and self._store.blobs.has_room() and loop.step(loop):
+            self._told_full = False
+            self._yield(loop, time.monotonic() - began_s)
+            began_s = time.monotonic()
 
     def _yield(self, loop: _Loop, took_s: float) -> None:
         """After a step that took so long: to requests that wait for each other, and, but for indexing an edit, to searches."""

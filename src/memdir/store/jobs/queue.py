@@ -62,6 +62,15 @@ _ASKED: Final = (
     "else job.priority end"
 )
 
+_IN_CLASS: Final = "from job where kind = ? and priority = ? and failed_at_ms is null"
+_DUE: Final = (
+    f"select cast(? as text), cast(? as integer), coalesce((select 0 {_IN_CLASS} and not_before_ms <= ? "  # noqa: S608
+    "and leased_until_ms <= ? order by turn, created_at_ms limit 1), "
+    "(select min(case when not_before_ms > leased_until_ms then not_before_ms else leased_until_ms end) from ("
+    f"select not_before_ms, leased_until_ms {_IN_CLASS} order by turn, created_at_ms limit ?) first))"
+)
+"""A class and when its next job can be claimed: 0 for now, null when there is none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -299,19 +308,15 @@ class JobStore:
         return row is not None and (row[0] >= at_least or row[1] >= VERY_LONG_BYTES)
 
     @acting_as(SYSTEM)
-    def next_due_s(self, kind: str, *, priority_max: int = BULK, priority_min: int = INTERACTIVE) -> float | None:
-        """Seconds until the next job can be claimed (0 when one can now); None when there is none. Of more than _DUE_AMONG
-        jobs only those that are next in turn count."""
-        row = self._db.one(
-            "select min(case when not_before_ms > leased_until_ms then not_before_ms else leased_until_ms end) from ("
-            "select not_before_ms, leased_until_ms from job where kind = ? and priority between ? and ? "
-            "and failed_at_ms is null order by priority, turn, created_at_ms limit ?) first",
-            (kind, priority_min, priority_max, _DUE_AMONG),
+    def due_s(self, classes: Sequence[tuple[str, int]]) -> dict[tuple[str, int], float]:
+        """Of each class, a kind and a priority, the seconds until the next job can be claimed (0 when one can now); classes
+        without jobs are left out. Where none is free, of more than _DUE_AMONG jobs only those that are next in turn count."""
+        now_ms = self._now_ms()
+        rows = self._db.all(
+            " union all ".join([_DUE] * len(classes)),
+            [value for one in classes for value in (*one, *one, now_ms, now_ms, *one, _DUE_AMONG)],
         )
-        if row is None or row[0] is None:
-            return None
-        due_ms: int = row[0]
-        return max(0.0, (due_ms - self._now_ms()) / 1000)
+        return {(kind, priority): max(0.0, (due_ms - now_ms) / 1000) for kind, priority, due_ms in rows if due_ms is not None}
 
     @acting_as(SYSTEM)
     def waiting(self, document_ids: Sequence[str]) -> set[str]:

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 CHANNEL: Final = "memdir_change"
 _IDS_MAX: Final = 300
 """Of one message, which has at most 8,000 bytes; more of them wake everybody."""
+_GATHER_S: Final = 0.01
+"""The least time between two messages: what others hear later by that much costs them a hundredth of their time at most."""
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_MAX_S: Final = 5.0
 _STOP_S: Final = 5.0
@@ -90,6 +92,7 @@ class Notices:
                     while self._await_words():
                         self._say_waiting(connection)
                         pause_s = _RETRY_FIRST_S
+                        self._stopping.wait(_GATHER_S)
                     return
             except psycopg.Error as error:
                 log.info("other server processes cannot be told of changes: %s", error)
