@@ -36,7 +36,6 @@ OPEN: dict[str, str] = {
     "scale.list": "30 ms at 100,000 documents when last recorded, beside other work.",
     "scale.processes": "1.58 times as many, on two cores that also run the clients and the database.",
     "flow.lookups": "4.8 ms, with tar, the daemon, the server and its readers on two cores.",
-    "simulated.mutants": "Of 20 changes of the queue drawn at random its model notices 11, where the test asks for 12.",
     "ranked.visible": "54 ms beside an import, when last recorded, 2.8 without.",
     "ranked.import-words": "The same.",
     "ranked.throughput": "241 a second sent one by one, 322 by hundreds.",

@@ -44,9 +44,10 @@ def is_noticed(mutant: mutants.Mutant, attempt: Callable[[], None]) -> bool:
     return False
 
 
+@pytest.mark.promise("simulated.mutants")
 @pytest.mark.parametrize(
     ("module", "attempt", "sample", "least"),
-    [("memdir.sync.planner", try_planner, 30, 0.9), ("memdir.sync.push.queue", try_queue, 20, 0.6)],
+    [("memdir.sync.planner", try_planner, 30, 0.9), ("memdir.sync.push.queue", try_queue, 20, 0.7)],
     ids=["planner", "queue"],
 )
 def test_most_changes_of_the_code_are_noticed(module: str, attempt: Callable[[], None], sample: int, least: float) -> None:

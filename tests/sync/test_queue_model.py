@@ -27,10 +27,14 @@ from memdir.sync.push.moves import BACKOFF_BASE_S, BACKOFF_MAX_S
 from memdir.sync.push.queue import BURST_MAX_S, Queue
 from memdir.sync.push.unanswered import Sent
 
-PATHS: Final = ("/a", "/a/x", "/a/x/k", "/a/y", "/b", "/b/x", "/c", "/ab")
+PATHS: Final = ("/a", "/a/x", "/a/x/k", "/a/y", "/b", "/b/x", "/c", "/ab", "/a0")
 TOPS: Final = ("/a", "/b", "/c", "/a/x")
 SOME: Final = Fact(kind="file", content_hash="a", mode=0o644)
 DELAYS_S: Final = (0.0, 0.2, 5.0)
+SCOPES: Final = ("/", "/a", "/a/x", "/b")
+ERRORS: Final = ("because", "because of", "why")
+IMPORT_FILES: Final = 16
+IMPORT_S: Final = 10.0
 
 
 @dataclass(slots=True)
@@ -43,6 +47,7 @@ class Slot:
     state: str = "ready"
     pending: bool = False
     attempts: int = 0
+    error: str = ""
 
 
 @dataclass(slots=True)
@@ -52,6 +57,7 @@ class Rename:
     claimed: bool = False
     answered: bool = False
     failed: bool = False
+    error: str = ""
     due_s: float = 0.0
 
 
@@ -70,6 +76,8 @@ class Model:
         """Paths with something sent and not answered."""
         self.held: list[str] = []
         """Paths of claims and of claimed renames."""
+        self.copied: dict[bool, list[float]] = {False: [], True: []}
+        """When files were sent, edits apart."""
 
     def add(self, path: str, delay_s: float, *, deep: bool = False) -> None:
         now_s, slot = self.clock.monotonic_s(), self.slots.get(path)
@@ -79,7 +87,7 @@ class Model:
         if not (slot.state == "ready" and slot.attempts == 0 and slot.burst_s > 0):
             slot.burst_s = now_s
         slot.due_s = min(now_s + delay_s, slot.burst_s + BURST_MAX_S)
-        slot.attempts, slot.deep = 0, slot.deep or deep
+        slot.attempts, slot.deep, slot.error = 0, slot.deep or deep, ""
         slot.pending |= slot.state == "inflight"
         slot.state = "inflight" if slot.state == "inflight" else "ready"
 
@@ -138,6 +146,18 @@ class Model:
         for rename in self.renames:
             rename.due_s = 0.0
         self.held.clear()
+        self.copied = {False: [], True: []}
+
+    def is_import(self, count: int, *, edits: bool) -> bool:
+        now_s, sent_s = self.clock.monotonic_s(), self.copied[edits]
+        many = sum(now_s - one_s < IMPORT_S for one_s in sent_s[-IMPORT_FILES:])
+        sent_s += [now_s] * count
+        waiting = 0 if edits else sum(slot.state != "parked" for slot in self.slots.values())
+        return many + (count if edits else waiting) > IMPORT_FILES
+
+    def waiting_under(self, scope: str) -> list[str]:
+        found = [path for path, slot in self.slots.items() if is_within(path, scope) and slot.state != "parked"]
+        return found + [one.path for one in self.renames if overlap(one.path, scope) or is_within(one.source, scope)]
 
 
 paths, tops, delays = st.sampled_from(PATHS), st.sampled_from(TOPS), st.sampled_from(DELAYS_S)
@@ -229,12 +249,13 @@ class Machine(RuleBasedStateMachine):
 
     def settle(self, row: Row, how: str, tx: Connection) -> None:
         queue, slot, now_s = self.queue, self.model.slots[row.path], self.clock.monotonic_s()
+        error = ERRORS[len(row.path) % len(ERRORS)]
         newer, slot.pending, slot.state = slot.pending, False, "ready"
         if how == "finished":
             queue.finished(tx, row)
             if not newer:
                 del self.model.slots[row.path]
-            slot.attempts = 0
+            slot.attempts, slot.error = 0, ""
         elif how == "handed back":
             queue.handed_back(tx, row)
         elif how == "again":
@@ -246,16 +267,16 @@ class Machine(RuleBasedStateMachine):
             slot.due_s = now_s
             self.model.sent.add(row.path)
         elif how == "parked":
-            queue.parked(tx, row, "because")
-            slot.state, slot.attempts = ("ready" if newer else "parked"), slot.attempts + 1
+            queue.parked(tx, row, error)
+            slot.state, slot.attempts, slot.error = ("ready" if newer else "parked"), slot.attempts + 1, error
         else:
-            slot.attempts = 0 if newer else slot.attempts + 1
+            slot.attempts, slot.error = 0 if newer else slot.attempts + 1, error
             if how == "failed":
-                queue.failed(tx, row, "because")
+                queue.failed(tx, row, error)
             elif how == "outdated":
-                queue.outdated(tx, row, "because")
+                queue.outdated(tx, row, error)
             else:
-                queue.behind(tx, row, "because")
+                queue.behind(tx, row, error)
                 self.model.slots[row.path] = self.model.slots.pop(row.path)
             if not (how == "failed" and newer):
                 slot.due_s = self.delayed(row, tx, immediate=how != "failed" and row.attempts == 0)
@@ -335,7 +356,7 @@ class Machine(RuleBasedStateMachine):
                 self.model.renames.remove(rename)
             elif how == "answer":
                 self.queue.move_answered(tx, move, 7)
-                rename.answered = True
+                rename.answered, rename.error = True, ""
             else:
                 self.queue.move_failed(tx, move, "because")
         self.queue.release_moves([move])
@@ -343,7 +364,7 @@ class Machine(RuleBasedStateMachine):
         self.model.held.remove(rename.path)
         if how == "fail":
             [waiting] = [one for one in self.queue.moves(100) if one.id == move.id]
-            rename.due_s, rename.failed = waiting.due_at_s, True
+            rename.due_s, rename.failed, rename.error = waiting.due_at_s, True, "because"
             assert waiting.due_at_s > self.clock.monotonic_s()
 
     @rule()
@@ -383,8 +404,21 @@ class Machine(RuleBasedStateMachine):
             if is_within(at, path or "/") and (slot.state == "parked" or (slot.state == "ready" and slot.attempts > 0))
         ]  # fmt: skip
         assert self.queue.retry(path) == len(chosen)
-        for slot in chosen:
-            slot.state, slot.attempts, slot.due_s = "ready", 0, 0.0
+        self.given_a_new_try(chosen)
+
+    @rule(reason=st.sampled_from(ERRORS))
+    def retry_parked(self, reason: str) -> None:
+        chosen = [slot for slot in self.model.slots.values() if slot.state == "parked" and slot.error.startswith(reason)]
+        assert self.queue.retry_parked(reason) == len(chosen)
+        self.given_a_new_try(chosen)
+
+    def given_a_new_try(self, slots: list[Slot]) -> None:
+        for slot in slots:
+            slot.state, slot.attempts, slot.due_s, slot.error = "ready", 0, 0.0, ""
+
+    @rule(count=st.sampled_from((1, 16)), edits=st.booleans())
+    def send_files(self, count: int, edits: bool) -> None:
+        assert self.queue.is_import(count, edits=edits) == self.model.is_import(count, edits=edits)
 
     @rule()
     def crash(self) -> None:
@@ -397,10 +431,23 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def the_rows_are_those_of_the_model(self) -> None:
-        found = [(row.path, row.state, row.attempts, row.deep) for row in self.queue.rows(100)]
-        assert found == [(path, slot.state, slot.attempts, slot.deep) for path, slot in self.model.slots.items()]
+        found = [(row.path, row.state, row.attempts, row.deep, row.error) for row in self.queue.rows(100)]
+        assert found == [(path, slot.state, slot.attempts, slot.deep, slot.error) for path, slot in self.model.slots.items()]
         parked = sum(slot.state == "parked" for slot in self.model.slots.values())
         assert self.queue.lengths() == (len(found) - parked + len(self.model.renames), parked)
+
+    @invariant()
+    def what_is_said_of_a_folder_is_true(self) -> None:
+        slots = self.model.slots
+        for scope in SCOPES:
+            waiting = self.model.waiting_under(scope)
+            assert (self.queue.waiting_under(scope, 100), self.queue.waiting_under(scope, 2)) == (waiting, waiting[:2])
+            inside = [slot.state == "parked" for path, slot in slots.items() if is_within(path, scope)]
+            assert self.queue.count_under(scope) == len(inside)
+            assert self.queue.count_under(scope, only_parked=True) == sum(inside)
+        tried = {slot.error for slot in slots.values() if slot.state == "ready" and slot.attempts}
+        tried |= {rename.error for rename in self.model.renames}
+        assert [self.queue.waits_with(error) for error in ERRORS] == [error in tried for error in ERRORS]
 
     @invariant()
     def the_renames_are_those_of_the_model(self) -> None:
@@ -453,6 +500,8 @@ def drive(seed: int, steps: int) -> None:
         (1, lambda: machine.hurry(scope=rng.choice(("/", *TOPS)))),
         (1, machine.hurry_all),
         (1, lambda: machine.retry(path=rng.choice((None, *TOPS)))),
+        (1, lambda: machine.retry_parked(reason=rng.choice(ERRORS))),
+        (2, lambda: machine.send_files(count=rng.choice((1, 16)), edits=rng.random() < 0.5)),
         (1, machine.crash),
     ]  # fmt: skip
     weights = [weight for weight, _ in rules]
@@ -460,6 +509,7 @@ def drive(seed: int, steps: int) -> None:
         for _, rule_ in rng.choices(rules, weights, k=steps):
             rule_()
             machine.the_rows_are_those_of_the_model()
+            machine.what_is_said_of_a_folder_is_true()
             machine.the_renames_are_those_of_the_model()
             machine.the_next_row_is_due_when_the_model_says()
             machine.a_claim_says_since_when_it_is_under_way()
