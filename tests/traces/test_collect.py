@@ -66,6 +66,13 @@ def swapped(file: str, *, new: str, old: str) -> list[Operation]:
             ],
             [("file_write", "/a.zip")],
         ),
+        (  # the same in a watched folder, where the first look is late
+            [
+                op("write", "/a.zip", after=b"PK", created=True), op("delete", "/a.zip"),
+                op("write", "/ziSM5ePQ", created=True), op("rename", "/ziSM5ePQ", "/a.zip", after=b"PK"),
+            ],
+            [("file_write", "/a.zip")],
+        ),
         (  # a browser holds the name while it downloads
             [
                 op("write", "/f.pdf", after=b"", created=True),

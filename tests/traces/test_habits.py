@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -250,8 +251,11 @@ def test_a_new_file_goes_where_its_like_are_and_is_called_as_they_are() -> None:
         event("file_move", "/bills/invoice-globex.md", at_ms=5, old_path="/money/invoice-globex.md", new_path="/bills/x.md"),
     ]
     best = suggest(events, "Invoice Initech.md", "an invoice for initech: hours of work")[0]
-    assert (best.folder, best.name) == ("/bills", "invoice-initech.md")
-    assert best.evidence[0].startswith("/bills/invoice-")
+    assert (best.folder, best.name) == ("/r/bills", "invoice-initech.md")
+    assert best.evidence[0].startswith("/r/bills/invoice-")
+    equally = [created("/a/beans.md", "dry", at_ms=1), replace(created("/a/beans.md", "dry", at_ms=2), root="/other")]
+    assert [one.folder for one in suggest(equally, "beans.md")] == ["/other/a", "/r/a"]
+    assert [one.folder for one in suggest(equally, "beans.md", named_folder="/r/a")] == ["/r/a", "/other/a"]
     assert suggest([], "x.md") == []
 
 

@@ -202,6 +202,10 @@ class Collector:
         number = self._earlier(last, "delete", last.path, within_ms=SETTLE_MS)
         if number is not None and self._pending[number].pid == last.pid:
             gone = self._pending.pop(number)
+            probe = self._earlier(last, "write", last.path, within_ms=SETTLE_MS)
+            if probe is not None and self._pending[probe].created and self._pending[probe].after == last.after:
+                del self._pending[probe]  # whoever watches a folder from outside saw the new file already where it was tried
+                return [last]
             return [replace(last, created=False, before=gone.before, raw=f"{gone.raw} + {last.raw}")]
         return None
 

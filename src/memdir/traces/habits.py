@@ -119,8 +119,9 @@ def _procedural(memory: Memory) -> list[str]:
 
 def _evidence(trait: Trait) -> str:
     shown = _latest(trait.agreeing)
+    value = f"{trait.value:,.0f}" if abs(trait.value) >= 100 else f"{trait.value:.2g}"
     return (
-        f"{trait.attribute.number} {trait.value:.4g} in the middle, "
+        f"median {trait.attribute.number} {value}, "
         f"{len(trait.agreeing)} of {len(trait.sessions)} sessions agree"
         f"{f' ({shown})' if shown else ''}, confidence {trait.confidence:.2f}"
     )

@@ -20,7 +20,7 @@ _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """A folder and a name for a file, how sure (0 to 1), and files that are alike and lie there."""
+    """A folder and a name for a file, how sure (0 to 1), and files that are alike and lie there; paths of this machine."""
 
     folder: str
     name: str
@@ -28,44 +28,51 @@ class Suggestion:
     evidence: tuple[str, ...]
 
 
-def suggest(events: Iterable[Event], name: str, text: str = "") -> list[Suggestion]:
-    """For a file called `name` that says `text`, by where files of its kind and of its words were put."""
+def suggest(events: Iterable[Event], name: str, text: str = "", *, named_folder: str = "") -> list[Suggestion]:
+    """For a file called `name` that says `text`, by where files of its kind and of its words were put. Of folders that are
+    equally good the one in which it is, or shall be, comes first."""
     placed = _placed(events)
     extension = _extension(name)
     words = _words(f"{name} {text[:20_000]}")
     scored: dict[str, list[tuple[float, str]]] = {}
-    for path, content in placed.items():
-        folder = path.rpartition("/")[0] or "/"
+    for (root, path), content in placed.items():
         own = _words(f"{path} {content[:20_000]}")
         shared = len(words & own) / max(1.0, (len(words) * len(own)) ** 0.5)
         score = shared + (0.2 if _extension(path) == extension else 0.0)
         if score > 0:
-            scored.setdefault(folder, []).append((score, path))
+            scored.setdefault(_folder(root + path), []).append((score, root + path))
     made = []
     names: dict[str, Counter[str]] = {}
-    for path in placed:
-        names.setdefault(path.rpartition("/")[0] or "/", Counter())[naming(path)] += 1
+    for root, path in placed:
+        names.setdefault(_folder(root + path), Counter())[naming(path)] += 1
     for folder, found in scored.items():
         found.sort(reverse=True)
         best = sum(score for score, _ in found[:3]) / 3
         evidence = tuple(path for _, path in found[:3])
         made.append(Suggestion(folder=folder, name=_named(name, names[folder]), score=min(1.0, best), evidence=evidence))
-    return sorted(made, key=lambda one: (-one.score, one.folder))[:SUGGESTIONS_MAX]
+    return sorted(made, key=lambda one: (-one.score, one.folder != named_folder, one.folder))[:SUGGESTIONS_MAX]
 
 
-def _placed(events: Iterable[Event]) -> dict[str, str]:
-    """Where files stand now as far as events tell, with what they said."""
-    placed: dict[str, str] = {}
+def _placed(events: Iterable[Event]) -> dict[tuple[str, str], str]:
+    """Where files stand now as far as events tell (a root and a path in it), with what they said."""
+    placed: dict[tuple[str, str], str] = {}
     for event in events:
+        root = event.root.rstrip("/")
+        place = (root, event.path)
         if event.type in ("file_write", "file_copy"):
-            placed[event.path] = str(event.fields.get("content", placed.get(event.path, "")))
+            placed[place] = str(event.fields.get("content", placed.get(place, "")))
         elif event.type in ("file_move", "file_rename"):
             old = str(event.fields["old_path"])
-            for path in [old] if old in placed else [one for one in placed if one.startswith(old + "/")]:
-                placed[event.path + path[len(old) :]] = placed.pop(path)
+            below = [path for at, path in placed if at == root and path.startswith(old + "/")]
+            for path in [old] if (root, old) in placed else below:
+                placed[root, event.path + path[len(old) :]] = placed.pop((root, path))
         elif event.type == "file_delete":
-            placed.pop(event.path, None)
+            placed.pop(place, None)
     return placed
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
 
 
 def _named(name: str, styles: Counter[str]) -> str:

@@ -105,7 +105,7 @@ def _suggest(args: argparse.Namespace, out: Output) -> int:
     if file.is_file():
         with open(file, "rb") as handle:
             text = handle.read(_TEXT_MAX_BYTES).decode("utf-8", "replace")
-    found = suggest(chosen(args), file.name, text)
+    found = suggest(chosen(args), file.name, text, named_folder=str(file.absolute().parent))
     if out.json:
         out.document([as_json(one) for one in found])
     else:
