@@ -42,6 +42,8 @@ class Standing:
     """Whoever took it away renamed it: another rename at the same time may have carried it elsewhere."""
     taken_by: str = ""
     """Who took it away."""
+    seen: int = 0
+    """Until when that one had seen what others did there."""
 
 
 @dataclass(slots=True)
@@ -53,7 +55,8 @@ class Oracle:
     given_up: dict[Key, set[str]] = field(default_factory=dict)
     """By whom."""
     deleted_lines: set[bytes] = field(default_factory=set)
-    renames: dict[tuple[str, str], None] = field(default_factory=dict)
+    renames: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    """By whom, and when last."""
     touched_paths: set[str] = field(default_factory=set)
     """Whose mode somebody changed: that is an edit of whatever contents the server has there by then, too."""
     strict: bool = True
@@ -76,9 +79,9 @@ class Oracle:
         self.time += 1
         self._told.setdefault(path, []).append(self.time)
 
-    def renamed(self, source: str, path: str) -> None:
-        """Somebody renamed, or tried to."""
-        self.renames[source, path] = None
+    def renamed(self, actor: str, source: str, path: str) -> None:
+        """`actor` renamed, or tried to."""
+        self.renames.setdefault((source, path), {})[actor] = self.time + 1
 
     def operated(self, actor: str, before: View, after: View) -> None:
         """`actor` did something."""
@@ -109,7 +112,7 @@ class Oracle:
         seen = self._arrival(actor, path)
         for standing in self.standings.get((key, path), ()):
             if standing.actor == actor or standing.time <= seen:
-                standing.stands, standing.is_moved, standing.taken_by = False, is_moved, actor
+                standing.stands, standing.is_moved, standing.taken_by, standing.seen = False, is_moved, actor, seen
 
     def _is_moved(self, key: Key, path: str, after: View) -> bool:
         reached = (rebase(path, source, target) for source, target in self.renames if is_within(path, source))
@@ -153,13 +156,23 @@ class Oracle:
             return True
         plain = _COPY.sub("", path)
         for (other, place), standings in self.standings.items():
-            if other == key and any(standing.stands or standing.is_moved for standing in standings):
+            if other == key and any(one.stands or one.is_moved or self._was_carried_off(one, place) for one in standings):
                 reached = self._carried(place)
                 if not any(standing.stands for standing in standings):
                     reached.discard(place)
                 if path in reached or plain in reached or plain in {_COPY.sub("", each) for each in reached}:
                     return True
         return False
+
+    def _was_carried_off(self, standing: Standing, place: str) -> bool:
+        """Whether somebody else renamed it, of which whoever took it away had not heard: a delete goes after no rename."""
+        return any(
+            time > standing.seen
+            for (source, _), by in self.renames.items()
+            if is_within(place, source)
+            for actor, time in by.items()
+            if actor != standing.taken_by
+        )
 
     def _carried(self, path: str) -> set[str]:
         """Where renames may take `path`, the fewest first: a folder renamed into what stood in it goes on for ever."""

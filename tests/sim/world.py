@@ -190,9 +190,9 @@ class World:
 
     def _noted(self, actor: str, verb: str, arguments: Sequence[Any], before: dict[str, Key], after: dict[str, Key]) -> None:
         if verb in ("mv", "exchange", "link", "api_mv"):
-            self.oracle.renamed(arguments[0], arguments[1])
+            self.oracle.renamed(actor, arguments[0], arguments[1])
         if verb == "exchange":
-            self.oracle.renamed(arguments[1], arguments[0])
+            self.oracle.renamed(actor, arguments[1], arguments[0])
         if before != after:
             self.oracle.operated(actor, before, after)
 

@@ -13,7 +13,7 @@ from memdir.memory.formers import formers_of
 from memdir.memory.informal import as_sentences
 from memdir.memory.markup import source_at
 from memdir.memory.personal import is_claim, is_of_life
-from memdir.memory.pronouns import MEETING, OCCASION, verb_of
+from memdir.memory.pronouns import CALLING, MEETING, NEWS, OCCASION, verb_of
 from memdir.memory.pronouns_other_languages import met_in
 from memdir.memory.relations import KIN
 from memdir.memory.statements import SENTENCES, Statement
@@ -59,14 +59,18 @@ _USED_TO: Final = re.compile(r".* used to \w")
 _RELATIVE: Final = re.compile(r",? (?:who|which|that|whose|where)\b")
 """What follows it may be about whom it names."""
 _WORDS_MIN: Final = 3
-_OF_WHOM_MET: Final = re.compile(
-    rf"(?:(?:I )?(?:(?i:{MEETING})|(?:[Tt]alked|[Ss]poke) (?:to|with)|"
-    rf"[Hh]ad (?:\w+ )?(?:\w+ )?with)|(?:\w+ )?(?:(?i:{OCCASION})|[Bb]eers?) with)(?: up with)? "
-    rf"(?P<who>(?>(?:my )?(?:{KIN})\b|{_NAME}))(?: (?!and\b)[^,;:–]{{0,40}}?)?"
-    r"(?:[,;]| [–-]|,? and(?= [sS]?he\b))? (?P<rest>(?:[Ss]he|[Hh]e|who)(?P<short>['’]s)? "
+_WHOM: Final = rf"(?P<who>(?>(?:my )?(?:{KIN})\b|{_NAME}))"
+_TOLD_OF: Final = (
+    r"(?: (?!and\b)[^,;:–]{0,40}?)?(?:[,;:]| [–-]|,? and(?= [sS]?he\b))? (?P<rest>(?:[Ss]he|[Hh]e|who)(?P<short>['’]s)? "
     r"(?!(?:was|were|looks?|looked|seem\w*|sound\w*|asked|said|told|sent|sends)\b)(?=[a-z])|(?P<own>[Hh]er|[Hh]is) (?=[a-z]))"
 )
+_OF_WHOM_MET: Final = re.compile(
+    rf"(?:(?:I )?(?:(?i:{MEETING})|(?:[Tt]alked|[Ss]poke) (?:to|with)|(?:[Gg]ot |[Hh]ad )?(?:an? )?(?i:{NEWS}) from|"
+    rf"[Hh]ad (?:\w+ )?(?:\w+ )?with)|(?:\w+ )?(?:(?i:{OCCASION})|[Bb]eers?) with)(?: up with)? {_WHOM}{_TOLD_OF}"
+)
 """A diary's "Lunch with Ana, she is moving to Graz"."""
+_WHO_CALLED: Final = re.compile(rf"{_WHOM} (?:{CALLING})\b{_TOLD_OF}")
+"""And "Ana called, she is moving to Graz"."""
 _MET_MAX_WORDS: Final = 4
 _INTRODUCES: Final = re.compile(r"(?:I['’]m|I am|My name is) (?!(?:not|so|too|very|sorry|sure|glad|going|about|afraid)\b)")
 _AND_SO: Final = re.compile(r",? and (?=(?:I )?(?:live(?! alone)|work|have|speak|study|teach)\b)|, (?:and )?")
@@ -107,7 +111,7 @@ _OTHER_LANGUAGES: Final = (
 def clauses(sentence: str) -> list[tuple[int, int, str]]:
     """Start, end and text of each, in order; one where it says one thing. A clause without a subject has that of
     the one before it, one about somebody whom the user met their name. At most CLAUSES_MAX."""
-    met = _OF_WHOM_MET.match(sentence)
+    met = _OF_WHOM_MET.match(sentence) or _WHO_CALLED.match(sentence)
     if met is not None:
         rest = sentence[met.end("rest") :]
         who = met["who"][:1].upper() + met["who"][1:]

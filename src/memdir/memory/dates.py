@@ -188,6 +188,11 @@ def is_planned(statement: str) -> bool:
     return any(pattern.search(statement) for pattern in _PLANNED)
 
 
+def is_told_as_past(statement: str) -> bool:
+    """Whether a word of it tells that it is over, or holds already."""
+    return _TOLD_AS_PAST.search(statement) is not None
+
+
 def since(statement: str, said: date, *, value: str = "") -> date:
     """From when on a statement holds that was said on a day: the day that it names, where that is not in the future, else
     `said`; of a plan with a `value` the day for which it is. Days in `value` (a birthday, a deadline) are what it is about."""
@@ -199,7 +204,7 @@ def since(statement: str, said: date, *, value: str = "") -> date:
         at = text.casefold().find(value)
         text = text if at < 0 else text[:at] + text[at + len(value) :]
     if planned:
-        return _planned_for(text, said)
+        return planned_for(text, said)
     for read in (_by_iso, _by_name, _by_distance, _by_year):
         day = read(text, said)
         if day is not None:
@@ -240,7 +245,7 @@ def in_english(statement: str) -> str:
     return statement
 
 
-def _planned_for(text: str, said: date) -> date:
+def planned_for(text: str, said: date) -> date:
     """The first day of the time that a plan names, after `said`; a year later where it names none that is known here."""
     iso = _by_iso(text, said)
     if iso is not None and iso > said:

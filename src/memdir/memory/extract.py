@@ -12,6 +12,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
+from memdir.memory.appointments import comes_on
 from memdir.memory.aspects import MINE, NEW
 from memdir.memory.claims import USER, claim_of, is_bare, says
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, parsed, since, written_on
@@ -130,13 +131,14 @@ def extract(
     records = _records(pieces, every=note.has_records)
     happened = {one.start for one in passing}
     for piece in sorted((*pieces, *passing), key=lambda one: one.start):
-        candidate = _candidate(piece, _subject_in(piece, note, records), note)
+        day = note.journal.day_at(piece.start) or piece.day or of_document
+        candidate = _candidate(piece, _subject_in(piece, note, records), note, day)
         if candidate is None or candidate[1].casefold() in seen:
             continue
         kind, said, about, confidence = candidate
         is_passing = piece.start in happened
         seen.add(said.casefold())
-        day, claim = note.journal.day_at(piece.start) or piece.day or of_document, claim_of(said)
+        claim = claim_of(said)
         line += text.count("\n", counted, piece.start)
         counted = piece.start
         found.append(
@@ -257,7 +259,7 @@ def _subject_in(piece: Statement, note: Note, records: frozenset[str]) -> str:
     return USER if is_users else _ASIDE.sub("", heading)
 
 
-def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, str, float] | None:
+def _candidate(piece: Statement, subject: str, note: Note, day: date | None) -> tuple[str, str, str, float] | None:
     """Kind, text, subject and confidence; None when the piece states nothing that may be remembered."""
     said = piece.text
     if len(said) > TEXT_MAX_CHARS or _is_too_short(piece) or said.endswith("?") or _URL.fullmatch(said) is not None:
@@ -287,7 +289,10 @@ def _candidate(piece: Statement, subject: str, note: Note) -> tuple[str, str, st
         or _LASTING.search(said) is not None
         or any(state.family not in PASSING for state in states_of(said))
     )
-    kind = "dynamic" if event and not lasts else "static"
+    is_of_attribute = claim is not None and not claim.aspect
+    is_once = not durable and not is_of_attribute and piece.form not in {"front", "pair"}
+    is_appointment = is_once and day is not None and comes_on(said, day) is not None
+    kind = "dynamic" if is_appointment or (event and not lasts) else "static"
     confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "task": 0.85}.get(piece.form, 0.7)
     if piece.form in SENTENCES and (decided or _EMPHATIC.search(said)):
         confidence = 0.8

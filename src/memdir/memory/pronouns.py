@@ -16,13 +16,22 @@ _FULL_NAME: Final = re.compile(
     r"^(?:(?:My|Our) [a-z][\w-]*(?: [a-z][\w-]*)? )?"
     r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)+) (?:is|was|has|works|lives|moved|called|joined|likes|and I)\b"
 )
+CALLING: Final = (
+    r"called|rang|phoned|texted|messaged|emailed|mailed|wrote|visited|came (?:round|over|by|to)|(?:stopped|dropped|popped) "
+    r"(?:by|in|round|over)"
+)
+NEWS: Final = r"news|text|message|call|email|letter|postcard|note"
+"""Patterns of how somebody gives word."""
 _DOES: Final = re.compile(
     r"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)?) (?:wants|asked|knows|thinks|hates|loves|dislikes|decides|"
-    r"decided|left|quit|joined|married|told|said|agreed|promised|hopes|plans)\b"
+    rf"decided|left|quit|joined|married|told|said|agreed|promised|hopes|plans|{CALLING})\b"
 )
 """A name, and what only people do: "Silke wants one line per file"."""
 _IS: Final = re.compile(rf"(?P<name>[A-ZÀ-Þ][a-zß-ÿ'’-]+(?: [A-ZÀ-Þ][a-zß-ÿ'’-]+)?) (?:is|was) {A_PROFESSION}")
-_HAS: Final = re.compile(r"(?:been|got|had|gone|become|begun|\w+ed)\b")
+_HAS: Final = re.compile(
+    r"(?:been|got|had|gone|become|begun|split|left|bought|sold|quit|taken|given|made|found|met|broken|fallen|come|torn|won|sent|"
+    r"written|chosen|forgotten|seen|done|grown|lost(?= \w)|hurt(?= h)|\w+ed)\b(?!-)"
+)
 MEETING: Final = r"Met|Saw|Called|Visited|Rang|Phoned|Ran into|Bumped into|Heard from"
 OCCASION: Final = r"Lunch|Dinner|Breakfast|Coffee|Tea|Drinks|Call|Catch-up|Walk|Chat"
 """Patterns of how a diary says that one met somebody."""

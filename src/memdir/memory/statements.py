@@ -87,7 +87,8 @@ _ABOUT_FILE: Final = re.compile(
 )
 """Headings of what a template says of itself."""
 _VERB: Final = re.compile(
-    r"\b(?:is|are|was|were|has|have|uses?|runs?|must|always|never|prefers?|likes?|lives?|works?|decided|agreed|because)\b",
+    r"\b(?:is|are|was|were|has|have|uses?|runs?|must|always|never|prefers?|likes?|lives?|works?|decided|agreed|because|"
+    r"called|rang|phoned|texted|emailed|wrote|visited|(?:news|text|message|call|email|letter) from)\b",
     re.IGNORECASE,
 )
 """A key of several words with one of these is the beginning of a sentence."""
