@@ -67,7 +67,7 @@ def test_a_rule_another_thing_and_what_is_not_done_yet_stay(task: str, later: st
 
 LIST = """(A) 2026-11-20 Thank Mom for the meatballs @phone
 @shop buy paint for the fence +Garden
-Pay rent due:2026-12-01 rec:1m
+Pay rent @bank +flat due:2026-12-01 rec:1m
 x 2026-11-20 2026-11-18 Review the slides +Work
 x Buy stamps
 See https://example.com/a:b and 10:30 slots

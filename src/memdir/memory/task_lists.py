@@ -20,6 +20,7 @@ _TODO_TXT: Final = re.compile(
     r"(?:\([A-Z]\) )?(?:\d{4}-\d\d-\d\d )?(?:[+@]\w\S* )*(?P<what>.+?)(?: (?:[+@]\w\S*|(?!due:)[a-z]+:[^\s/]\S*))*"
 )
 """A line as http://todotxt.org defines it."""
+_TAGS_BEFORE_DUE: Final = re.compile(r" [+@]\w\S*(?=(?: [+@]\w\S*)* due:)")
 _TODO_TXT_DONE: Final = re.compile(r"x (?:\d{4}-\d\d-\d\d )?\S")
 
 
@@ -31,5 +32,5 @@ def as_task(piece: Statement) -> list[Statement]:
     if _TODO_TXT_DONE.match(piece.text) is not None:
         return []
     found = _TODO_TXT.fullmatch(piece.text)
-    what = piece.text if found is None else found["what"].replace("due:", "due ")
+    what = piece.text if found is None else _TAGS_BEFORE_DUE.sub("", found["what"]).replace("due:", "due ")
     return [replace(piece, text=what, form="task", headings=piece.headings or (_TASK_LIST_TITLE,))]
