@@ -28,6 +28,8 @@ SAID = date(2026, 11, 24)
         ("I'm in Oslo 20–27 December", date(2026, 12, 27)),
         ("dentist 4 Dec 9:30", date(2026, 12, 4)),
         ("We move in on 12 December", date(2026, 12, 12)),
+        ("We're having a baby, due 9 May.", date(2027, 5, 9)),
+        ("Pay rent due 2026-12-01", date(2026, 12, 1)),
         ("The hearing is on 2026-12-09.", date(2026, 12, 9)),
         ("Meine OP ist am 4. Dezember.", date(2026, 12, 4)),
         ("Ich habe am Freitag eine Prüfung", date(2026, 11, 27)),

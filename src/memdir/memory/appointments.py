@@ -36,7 +36,7 @@ _GOES: Final = (
 )
 _ON_A_DAY: Final = re.compile(rf"(?:{_IS}|{_HAS}|{_GOES}){_ON}(?:{_DAYS}|{_DAY})", re.IGNORECASE)
 _NAMED_DAY: Final = re.compile(
-    rf"(?:\b(?:on|for|until|till|by) (?:the )?|(?P<bare>))(?:(?P<days>{_DAYS})|{_DAY})", re.IGNORECASE
+    rf"(?:\b(?:on|for|until|till|by|due) (?:the )?|(?P<bare>))(?:(?P<days>{_DAYS})|{_DAY})", re.IGNORECASE
 )
 """Without a verb that tells it is to come: once where no word tells that it is past."""
 _ON_A_WEEKDAY: Final = re.compile(rf"(?:{_IS}|{_HAS}|{_GOES}){_ON}(?P<name>{ANY_WEEKDAY})\b", re.IGNORECASE)
