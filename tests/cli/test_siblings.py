@@ -192,10 +192,25 @@ def test_an_exact_search_looks_into_the_texts_as_grep_does_with_and_without_a_se
     assert shell.ok("grep", "-F", "-l", PHRASE, str(text), str(mount / "plain.md")).splitlines() == [
         str(text), str(mount / "plain.md")
     ]  # fmt: skip
-    text.unlink()  # hides it
-    assert len(as_grep_does()) == 2
     shell.ok("server", "stop")
-    assert len(as_grep_does()) == 2
+    assert len(as_grep_does()) == 3
+
+
+def test_a_text_beside_a_file_stays_whatever_removes_it_and_goes_with_its_file(shell: Shell, tmp_path: Path) -> None:
+    mount = mounted(shell, "kept", "m")
+    (tmp_path / "mine" / "work").mkdir(parents=True)
+    (tmp_path / "mine" / "work" / "river.pdf").write_bytes(documents.pdf())
+    mirror = ["rsync", "-a", "--delete", f"{tmp_path / 'mine'}/", str(mount / "copy")]
+    subprocess.run(mirror, check=True)
+    text = mount / "copy" / "work" / "river.pdf.pdf-transcription.md"
+    until(text.exists, "no text")
+    subprocess.run(mirror, check=True)
+    text.unlink()
+    assert PHRASE in text.read_text()
+    assert text.stat().st_nlink == 1
+    assert text.name in os.listdir(text.parent)
+    shutil.rmtree(mount / "copy")
+    assert sorted(os.listdir(mount)) == ["profile.md"]
 
 
 def test_a_mount_may_be_without_them(shell: Shell) -> None:

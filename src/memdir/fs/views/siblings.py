@@ -1,9 +1,9 @@
 """`SiblingVfs`: beside each file that is no text stands its text, `report.pdf.pdf-transcription.md`, or why there is none.
 
 A sibling is a view of its source, found by the source's inode: it moves, is copied and vanishes with it without anybody
-following that. It can be read and nothing else; removing one hides it until its source has another text, so that a folder with
-siblings can be removed like any other. A file with the name of a sibling stands before it. In a work tree of git they are
-found by name, and not listed.
+following that. It can be read and nothing else; removing one does nothing and is no error, so that a folder with siblings can
+be removed, and `rsync --delete` go over it, like any other. A file with the name of a sibling stands before it. In a work tree
+of git they are found by name, and not listed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class _Shown:
     """Grows when the text or its first lines became new: new contents are a new inode, so that no cached page is stale."""
     name: bytes = b""
     """Of the source, when it was last looked up."""
-    hidden: bool = False
 
 
 class SiblingVfs(Layer):
@@ -96,7 +95,7 @@ class SiblingVfs(Layer):
         return True
 
     def beside(self, ino: int, name: bytes) -> tuple[bytes, Inode] | None:
-        """Name and inode of the text of a file that is called `name`; None where it has none, and while it is hidden."""
+        """Name and inode of the text of a file that is called `name`; None where it has none."""
         shown = self._shown.get(ino)
         sibling = None if shown is None else sibling_name(decode(name), shown.sibling.kind)
         if sibling is None:
@@ -131,7 +130,7 @@ class SiblingVfs(Layer):
     def _inode(self, source: Inode, name: bytes, kind: str | None = None) -> Inode | None:
         with self._lock:
             shown = self._shown.get(source.ino)
-            if shown is None or shown.hidden or (kind is not None and kind != shown.sibling.kind):
+            if shown is None or (kind is not None and kind != shown.sibling.kind):
                 return None
             if shown.name != name:
                 shown.state += bool(shown.name)
@@ -223,7 +222,7 @@ class SiblingVfs(Layer):
         with self._lock:
             shown = self._shown.get((sibling.ino - _INO_BASE) >> _STATE_BITS)
             if shown is not None:
-                shown.hidden = True
+                shown.state += 1  # the kernel takes the inode that it knows for removed
 
     def rmdir(self, parent: int, name: bytes) -> None:
         if self._is_shown(parent, name):
