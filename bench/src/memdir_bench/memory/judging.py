@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from memdir.memory.extract import extract
@@ -171,17 +171,3 @@ def _is_supported(candidate: MemoryCandidate, text: str) -> bool:
     span = text.encode()[candidate.start_byte : candidate.end_byte].decode("utf-8", "replace")
     words = {word.strip(".,:;–").casefold() for word in candidate.text.split()}
     return len(words - {word.strip(".,:;–").casefold() for word in span.split()}) <= 2
-
-
-def misses(lives: Sequence[Life]) -> Iterator[str]:
-    """What was stated and not found, and what was found and not stated: to fit rules by, for the tuned family only."""
-    for one in lives:
-        store = Store()
-        for number, (path, text, stated) in enumerate(one.notes):
-            found = store.write(path, text, now_ms=number * DAY_MS)
-            for truth in stated:
-                if not any(says(candidate, truth) for candidate in found):
-                    yield f"missed {truth}: {text.strip()}"
-            for candidate in found:
-                if not any(says(candidate, truth) for truth in stated):
-                    yield f"wrong: {candidate.text}"
