@@ -167,12 +167,20 @@ class Oracle:
     def _was_carried_off(self, standing: Standing, place: str) -> bool:
         """Whether somebody else renamed it, of which whoever took it away had not heard: a delete goes after no rename."""
         return any(
-            time > standing.seen
-            for (source, _), by in self.renames.items()
+            not self._was_told(target, since=time, until=standing.seen)
+            for (source, target), by in self.renames.items()
             if is_within(place, source)
             for actor, time in by.items()
             if actor != standing.taken_by
         )
+
+    def _was_told(self, path: str, *, since: int, until: int) -> bool:
+        """Whether the server had another state at `path` in between."""
+        while path:
+            if any(since < time <= until for time in self._told.get(path, ())):
+                return True
+            path = path.rpartition("/")[0]
+        return False
 
     def _carried(self, path: str) -> set[str]:
         """Where renames may take `path`, the fewest first: a folder renamed into what stood in it goes on for ever."""
