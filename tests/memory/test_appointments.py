@@ -33,6 +33,8 @@ SAID = date(2026, 11, 24)
         ("The hearing is on 2026-12-09.", date(2026, 12, 9)),
         ("Meine OP ist am 4. Dezember.", date(2026, 12, 4)),
         ("Ich habe am Freitag eine Prüfung", date(2026, 11, 27)),
+        ("Am Freitag habe ich eine Prüfung.", date(2026, 11, 27)),
+        ("Am 20. Dezember fliege ich nach Oslo", date(2026, 12, 20)),
         ("Tengo una cita con el dentista el 4 de diciembre", date(2026, 12, 4)),
         ("J'ai rendez-vous le 4 décembre chez le dentiste", date(2026, 12, 4)),
     ],
@@ -57,6 +59,7 @@ def test_a_day_on_which_something_happens_once(statement: str, day: date) -> Non
         "I have lived here since 4 December.",
         "Release 3.1 is from 4 December 2025",
         "Mein Geburtstag ist am 4. Dezember",
+        "Am 4. Dezember habe ich Ana getroffen.",
         "I am vegetarian.",
     ],
 )
@@ -79,3 +82,11 @@ def test_what_lasts_is_no_appointment_though_a_day_is_named() -> None:
     lines = ("Insurance: Admiral, renews 14 March", "I'm moving to Lisbon on 4 December", "Exam is on 4 May")
     found = read("---\ndate: 2026-11-24\n---\n" + "".join(f"- {line}\n" for line in lines))
     assert [one.kind for one in found] == ["static", "static", "dynamic"]
+
+
+def test_a_diary_tells_what_is_to_come() -> None:
+    entry = "Slept badly.\nThe exam is on Friday.\nDentist on 4 December at 9:30\nRained on 4 November."
+    assert [(one.text, one.kind) for one in read(entry, "/memory/journal/2026-11-30.md")] == [
+        ("The exam is on Friday.", "dynamic"),
+        ("Dentist on 4 December at 9:30", "dynamic"),
+    ]

@@ -34,17 +34,23 @@ _GOES: Final = (
     r"geht|findet|fliegt|fliege|fahre|fährt|kommt|läuft|beginnt|endet|sale|llega|empieza|termina|caduca|vuelve|voy|vamos|viajo|"
     r"viaja|part|pars|partons|arrive|commence|finit|expire|a lieu|rentre)\b[^.;]{0,40}? "
 )
-_ON_A_DAY: Final = re.compile(rf"(?:{_IS}|{_HAS}|{_GOES}){_ON}(?:{_DAYS}|{_DAY})", re.IGNORECASE)
+_BEHIND: Final = r" (?:habe ich|hat \w+|haben wir) (?:eine?n?|mein\w*|unser\w*)\b| (?:flieg|fahr|zieh|reis)(?:e|t|en)\b"
+"""What German says behind the day: "Am Freitag habe ich eine Prüfung"."""
+_ON_A_DAY: Final = re.compile(rf"(?:{_IS}|{_HAS}|{_GOES}){_ON}(?:{_DAYS}|{_DAY})|\bam {_DAY}(?={_BEHIND})", re.IGNORECASE)
 _NAMED_DAY: Final = re.compile(
     rf"(?:\b(?:on|for|until|till|by|due) (?:the )?|(?P<bare>))(?:(?P<days>{_DAYS})|{_DAY})", re.IGNORECASE
 )
 """Without a verb that tells it is to come: once where no word tells that it is past."""
-_ON_A_WEEKDAY: Final = re.compile(rf"(?:{_IS}|{_HAS}|{_GOES}){_ON}(?P<name>{ANY_WEEKDAY})\b", re.IGNORECASE)
+_ON_A_WEEKDAY: Final = re.compile(
+    rf"(?:(?:{_IS}|{_HAS}|{_GOES}){_ON}|\bam (?=\w+(?:{_BEHIND})))(?P<name>{ANY_WEEKDAY})\b", re.IGNORECASE
+)
 _ONCE: Final = re.compile(
-    r"\b(?:exams?|interview|surgery|op|operation|appointment|dentist|haircut|jab|vaccination|concert|match|conference|viewing|hearing|trial|scan|biopsy|check-?up|deadline|party|wedding|"
-    r"funeral|flight|train|trip|delivery|inspection|audit|demo|presentation|launch|graduation|moving day|"
-    r"prüfung|klausur|termin|vorstellungsgespräch|hochzeit|beerdigung|flug|umzug|"
-    r"examen|entrevista|cita|boda|vuelo|operación|mudanza|entretien|rendez-vous|opération|mariage|vol|déménagement)\b",
+    r"\b(?:exams?|tests?|parents['’]? evening|interview|surgery|op|operation|appointment|dentist|haircut|jab|vaccination|"
+    r"concert|match|conference|viewing|hearing|trial|scan|biopsy|check-?up|deadline|party|wedding|funeral|flight|train|trip|delivery|"
+    r"inspection|audit|demo|presentation|launch|graduation|moving day|"
+    r"prüfung|klausur|termin|zahnarzt|zahnarzttermin|arzttermin|vorstellungsgespräch|hochzeit|beerdigung|flug|umzug|"
+    r"examen|entrevista|cita|dentista|dentiste|boda|vuelo|operación|mudanza|entretien|rendez-vous|opération|mariage|vol|"
+    r"déménagement)\b",
     re.IGNORECASE,
 )
 _AGAIN: Final = re.compile(

@@ -13,6 +13,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.agent_sessions import candidates_in
+from memdir.memory.appointments import comes_on
 from memdir.memory.assertions import SPECIALIST, begins_with_imperative, is_meant, is_sentence
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
@@ -195,6 +196,7 @@ class Note:
                 (piece.key in self.members or piece.concerns_user or (is_agents and _OF_USER.match(piece.text) is not None))
                 and is_meant(piece.text)
             )
+            or self._is_announced(piece)
             for one, piece in zip(chosen, named, strict=True)
         ]
         tells = self.is_journal and (is_short or any(kept))
@@ -203,6 +205,13 @@ class Note:
             for one, text in zip(kept, said, strict=True)
         ]
         return list(compress(named, kept)), list(compress(named, passing))
+
+    def _is_announced(self, piece: Statement) -> bool:
+        """Whether an entry of the user's journal tells what will be on a day: "The exam is on Friday"."""
+        if not (self.is_journal and self.subject == USER) or piece.form in {"front", "task"}:
+            return False
+        day = self.journal.day_at(piece.start) or named_by(self.path)
+        return day is not None and comes_on(piece.text, day) is not None and is_meant(piece.text)
 
     def _is_remembered(self, piece: Statement, *, about_programs: bool) -> bool:
         """Of a conversation; where the user has a model work on programs most is of the moment, however it is said."""
