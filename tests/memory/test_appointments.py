@@ -90,3 +90,9 @@ def test_a_diary_tells_what_is_to_come() -> None:
         ("The exam is on Friday.", "dynamic"),
         ("Dentist on 4 December at 9:30", "dynamic"),
     ]
+
+
+def test_a_changelog_announces_nothing() -> None:
+    entries = ("Oct 14, 2020: Support for tests", "13 March 2017: Wouter - unit test for sockets", "2016-08-11 Faster tests")
+    assert all(comes_on(entry, SAID) is None for entry in entries)
+    assert comes_on("4 Nov: dentist on 12 December", SAID) == date(2026, 12, 12)

@@ -92,6 +92,17 @@ def test_a_note_called_after_somebody_or_something_is_theirs(name: str) -> None:
         ("Played tennis with Ines on Sunday. She lives in Porto.", ("ines", "Ines lives in Porto.")),
         ("Had a long call with Ben and Tom. He is moving to Bath.", ("user", "He is moving to Bath.")),
         ("Met Ben Smith and Tom. He is moving to Bath.", ("user", "He is moving to Bath.")),
+        ("Ana called, she got the job at Siemens.", ("ana", "Ana got the job at Siemens.")),
+        ("Ana came round. She's vegan now.", ("ana", "Ana is vegan now.")),
+        ("Ben rang: he's moving to Leeds.", ("ben", "Ben is moving to Leeds.")),
+        ("Got a text from Ana, she is pregnant!", ("ana", "Ana is pregnant!")),
+        ("Ran into Kate at Tesco. She's split up with Dan.", ("kate", "Kate has split up with Dan.")),
+        ("Anruf von Ben: er zieht nach Leipzig.", ("ben", "Ben zieht nach Leipzig.")),
+        ("Ana rief an. Sie ist schwanger.", ("ana", "Ana ist schwanger.")),
+        ("Mit Jonas Kaffee getrunken. Er hat gekündigt.", ("jonas", "Jonas hat gekündigt.")),
+        ("Léa a appelé, elle déménage à Lyon.", ("léa", "Léa déménage à Lyon.")),
+        ("Message de Léa : elle est enceinte.", ("léa", "Léa est enceinte.")),
+        ("Llamó Marta, se muda a Sevilla.", ("marta", "Marta se muda a Sevilla.")),
     ],
 )
 def test_whom_a_diary_met_or_did_something_with_is_who_is_meant_behind_it(said: str, meant: tuple[str, str]) -> None:

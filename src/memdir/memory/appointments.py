@@ -60,6 +60,8 @@ _AGAIN: Final = re.compile(
     re.IGNORECASE,
 )
 """What comes every year, or week, and what has been."""
+_ENTRY: Final = re.compile(rf"(?:{_DAY}|{ANY_WEEKDAY})(?: \([^()]*\))?\s?[:–—-] ", re.IGNORECASE)
+"""The day on which it is said, before what is said."""
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b|[./]\d\d\b")
 
 
@@ -67,6 +69,8 @@ _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b|[./]\d\d\b")
 def comes_on(statement: str, said: date) -> date | None:
     """The day of what happens once and was still to come when it was `said`; of several days the first. None for all else."""
     text = in_english(statement)
+    entry = _ENTRY.match(text)
+    text = text if entry is None else text[entry.end() :]
     if _AGAIN.search(text):
         return None
     found = _ON_A_DAY.search(text)

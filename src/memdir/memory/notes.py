@@ -196,10 +196,10 @@ class Note:
                 (piece.key in self.members or piece.concerns_user or (is_agents and _OF_USER.match(piece.text) is not None))
                 and is_meant(piece.text)
             )
-            or self._is_announced(piece)
             for one, piece in zip(chosen, named, strict=True)
         ]
         tells = self.is_journal and (is_short or any(kept))
+        kept = [one or (tells and self._is_announced(piece)) for one, piece in zip(kept, named, strict=True)]
         passing = [
             tells and not one and may_end(text) and not (is_agents and _is_of_writer(text))
             for one, text in zip(kept, said, strict=True)
@@ -208,10 +208,11 @@ class Note:
 
     def _is_announced(self, piece: Statement) -> bool:
         """Whether an entry of the user's journal tells what will be on a day: "The exam is on Friday"."""
-        if not (self.is_journal and self.subject == USER) or piece.form in {"front", "task"}:
+        if self.subject != USER or piece.form in {"front", "task"}:
             return False
         day = self.journal.day_at(piece.start) or named_by(self.path)
-        return day is not None and comes_on(piece.text, day) is not None and is_meant(piece.text)
+        comes = None if day is None else comes_on(piece.text, day)
+        return comes is not None and comes != day and is_meant(piece.text)
 
     def _is_remembered(self, piece: Statement, *, about_programs: bool) -> bool:
         """Of a conversation; where the user has a model work on programs most is of the moment, however it is said."""

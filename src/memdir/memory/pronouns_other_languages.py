@@ -18,18 +18,32 @@ _SHE: Final = (
 )
 _OF_OWN_DAY: Final = (
     r"(?:(?:Heute|Gestern|Vorhin|Abends|Mittags|Nachmittags|Am \w+|Ich|Wir|Habe?|War|Bin|Mittagessen|Kaffee|Telefonat|Essen|"
-    r"Treffen)\b|J['’]|(?:Je|On|Nous|Hier|Aujourd['’]hui|Vu|Croisé|Café|Déjeuner|Déjeuné|Dîner|Appel)\b|(?:Comí|Quedé|Hablé|He|"
-    r"Vi|Cené|Fui|Hoy|Ayer|Comida|Cena|Me|Estuve|Desayuné|Llamé)\b)"
+    r"Treffen|Telefoniert|Gesprochen|Geredet)\b|J['’]|(?:Je|On|Nous|Hier|Aujourd['’]hui|Vu|Croisé|Café|Déjeuner|Déjeuné|Dîner|"
+    r"Appel)\b|(?:Comí|Quedé|Hablé|He|Vi|Cené|Fui|Hoy|Ayer|Comida|Cena|Me|Estuve|Desayuné|Llamé)\b|"
+    r"(?=(?:Mit|Avec|Con) [A-ZÀ-Þ]))"
 )
-_MET: Final = re.compile(
-    rf"{_OF_OWN_DAY}[^,;]*?(?:\b(?:mit|bei|von) (?P<german>(?:(?:Frau|Herrn?|Tante|Onkel) )?[A-ZÄÖÜ][a-zß-ÿ][\w’'-]*)|"
-    rf"\b(?:avec|chez|vu|croisé|appelé|con|a) (?P<other>{_NAME}))(?: (?!und\b|et\b|y\b)[^,;.]{{0,40}})?, "
-    rf"(?P<rest>(?:{_SHE}) |(?=(?:se|está|trabaja|vive|tiene|va a|ha) \w))"
+_WHOM_MET: Final = (
+    rf"{_OF_OWN_DAY}[^,;]*?(?:\b(?:[Mm]it|bei|von) (?P<german>(?:(?:Frau|Herrn?|Tante|Onkel) )?[A-ZÄÖÜ][a-zß-ÿ][\w’'-]*)|"
+    rf"\b(?:[Aa]vec|chez|vu|croisé|appelé|[Cc]on|a) (?P<other>{_NAME}))(?: (?!und\b|et\b|y\b)[^,;.]{{0,40}})?"
 )
+_REST: Final = rf"(?P<rest>(?:{_SHE}) |(?=(?:se|está|trabaja|vive|tiene|va a|ha) \w))"
+_MET: Final = re.compile(rf"{_WHOM_MET}, {_REST}")
 """A diary's "Heute mit Birgit Kaffee getrunken, sie zieht nach Freiburg"."""
+_MET_ALONE: Final = re.compile(rf"{_WHOM_MET}\.?")
+NEWS_OTHER_LANGUAGES: Final = (
+    r"(?:anruf|nachricht|mail|post|brief) von|(?:message|appel|lettre|nouvelles|sms) de|(?:mensaje|llamada|carta|noticias) de"
+)
+_CALLED: Final = re.compile(
+    rf"(?:(?i:{NEWS_OTHER_LANGUAGES}) (?P<german>{_KIN}|{_NAME})|(?:Llamó|Escribió|Vino) (?P<behind>{_KIN}|{_NAME})|"
+    rf"(?P<other>{_KIN}|{_NAME}) (?:(?:hat (?:mich )?(?:angerufen|geschrieben|besucht)|rief (?:mich )?an|schrieb|"
+    r"war (?:da|hier|zu Besuch)|(?:m['’])?a (?:appelé|téléphoné|écrit)|est (?:passée?|venue?)|"
+    rf"(?:me )?(?:ha (?:llamado|escrito|venido)|llamó|escribió))\b))[^,;:.]{{0,40}}[,:;] {_REST}"
+)
+"""And "Ana hat angerufen, sie zieht nach Graz"."""
 _ABOUT: Final = re.compile(
-    rf"(?:A )?(?P<who>{_KIN}|{_NAME}) (?:ist|hat|war|wird|zieht|wohnt|arbeitet|trinkt|isst|kommt|geht|fährt|heiratet|attend|a|"
-    r"est|va|quitte|travaille|habite|vit|rentre|déménage|mange|se|está|ha|trabaja|vive|tiene|lo|la|deja)\b"
+    rf"(?:A )?(?P<who>{_KIN}|{_NAME}) (?:ist|hat|war|wird|zieht|wohnt|arbeitet|trinkt|isst|kommt|geht|fährt|heiratet|rief|"
+    r"schrieb|kam|attend|a|m['’]a|est|va|quitte|travaille|habite|vit|rentre|déménage|mange|se|me|está|ha|trabaja|vive|tiene|lo|"
+    r"la|deja|llamó|escribió)\b"
 )
 """Who a sentence is about, that says what people do."""
 _PRONOUN: Final = re.compile(
@@ -45,17 +59,21 @@ _NO_PERSON: Final = frozenset(
 
 def met_in(sentence: str) -> tuple[int, int, str] | None:
     """Where what is told of the user ends, where what is told of somebody met begins behind the pronoun, and who that is."""
-    found = _MET.match(sentence)
-    who = None if found is None else found["german"] or found["other"]
+    found = _MET.match(sentence) or _CALLED.match(sentence)
+    who = None if found is None else next((name for key, name in found.groupdict().items() if key != "rest" and name), None)
     if found is None or who is None or who in _NO_PERSON:
         return None
     return found.start("rest"), found.end("rest"), who
 
 
 def named_in(statement: str) -> str | None:
-    """The one whom a statement is about."""
+    """The one whom a statement is about, or whom the user met."""
     found = _ABOUT.match(statement)
-    return None if found is None or found["who"].split()[0] in _NO_PERSON else found["who"]
+    who = None if found is None else found["who"]
+    if who is None:
+        met = _MET_ALONE.fullmatch(statement)
+        who = None if met is None else met["german"] or met["other"]
+    return None if who is None or who.split()[0] in _NO_PERSON else who
 
 
 def begins_with_pronoun(statement: str) -> bool:

@@ -17,6 +17,8 @@ from memdir.memory.dates import DAY_PREFIX
 from memdir.memory.markup import cleaned
 from memdir.memory.people_tables import COLUMNS_MAX, Person, are_of_people, person_in, rows_of_csv
 from memdir.memory.personal import is_attribute
+from memdir.memory.pronouns import CALLING, NEWS
+from memdir.memory.pronouns_other_languages import NEWS_OTHER_LANGUAGES
 from memdir.memory.turns import turns
 from memdir.store.text.sentences import sentences
 
@@ -81,15 +83,13 @@ _KEYS_OF_FILE: Final = frozenset(
 )
 """Of lines that are about the file and not about anybody."""
 _ABOUT_FILE: Final = re.compile(
-    r"(?:what (?:goes (?:here|in)|this file)\b.*|(?:about|how to use) (?:this|the) (?:file|memory|document)\b.*|"
-    r"how to use)$",
-    re.IGNORECASE,
+    r"(?i)(?:what (?:goes (?:here|in)|this file)\b.*|(?:about|how to use) (?:this|the) (?:file|memory|document)\b.*|"
+    r"how to use)$"
 )
 """Headings of what a template says of itself."""
 _VERB: Final = re.compile(
-    r"\b(?:is|are|was|were|has|have|uses?|runs?|must|always|never|prefers?|likes?|lives?|works?|decided|agreed|because|"
-    r"called|rang|phoned|texted|emailed|wrote|visited|(?:news|text|message|call|email|letter) from)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:is|are|was|were|has|have|uses?|runs?|must|always|never|prefers?|likes?|lives?|works?|decided|agreed|because|"
+    rf"{CALLING}|(?:{NEWS}) from|{NEWS_OTHER_LANGUAGES})\b"
 )
 """A key of several words with one of these is the beginning of a sentence."""
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
