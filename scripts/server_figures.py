@@ -118,11 +118,9 @@ def capacity(found: Figures) -> str:
         if cost_ms:
             an_hour = BUSY * 3_600_000 / cost_ms
             rows.append(f"| document through the pipeline | {store} | {cost_ms:.0f} ms | {an_hour:,.0f} an hour |")
-    disk = [("text of 0.6 KB, indexed", values.get("sqlite.pipeline_disk"))]
-    disk += [("of one word", values.get(f"sqlite.document_{GROWN[-1]}_disk"))]
-    for what, size_bytes in disk:
-        if size_bytes:
-            rows.append(f"| a document on the disk ({what}) | sqlite | | {size_bytes / 1024:,.1f} KiB each |")
+    size_bytes = values.get(f"sqlite.document_{GROWN[-1]}_disk")
+    if size_bytes:
+        rows.append(f"| a document on the disk (of one word) | sqlite | | {size_bytes / 1024:,.1f} KiB each |")
     return "\n".join(rows)
 
 

@@ -17,7 +17,7 @@ def test_what_a_processor_carries_follows_from_what_an_item_costs(tmp_path: Path
         {"name": "sqlite.get_16_server_cpu", "value": 0.5},
         {"name": "postgres.put_16_server_cpu", "value": 2.0},
         {"name": "sqlite.pipeline_cpu", "value": 70.0},
-        {"name": "sqlite.pipeline_disk", "value": 2048.0},
+        {"name": "sqlite.document_100000_disk", "value": 2048.0},
         {"name": "sqlite.search_16_server_cpu", "value": None},
         {"name": "sqlite.put_16_rate", "value": 612.0, "unit": "1/s", "goal": 500, "met": True},
         {"name": "sqlite.put_16_p50", "value": 20.0},
