@@ -13,7 +13,7 @@ from typing import Final
 
 from memdir.memory.dates import ANY_WEEKDAY, MONTH, WEEKDAYS, in_english, is_told_as_past, planned_for, written_on
 
-_KNOWN: Final = 8192
+_KNOWN: Final = 32_768
 _DAY: Final = (
     rf"(?:(?:\d{{1,2}}(?:st|nd|rd|th|er)?\.?(?: of)? {MONTH}\b|{MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!:))(?:,? \d{{4}}\b)?|"
     r"\d{4}-\d\d-\d\d|"
@@ -60,6 +60,9 @@ _AGAIN: Final = re.compile(
     re.IGNORECASE,
 )
 """What comes every year, or week, and what has been."""
+_MAY_NAME_A_DAY: Final = re.compile(rf"\d|{ANY_WEEKDAY}", re.IGNORECASE)
+_A_DAY: Final = re.compile(rf"{_DAY}|{ANY_WEEKDAY}", re.IGNORECASE)
+"""Of most statements these tell, in a tenth of the time, that nothing is announced."""
 _ENTRY: Final = re.compile(rf"(?:{_DAY}|{ANY_WEEKDAY})(?: \([^()]*\))?\s?[:–—-] ", re.IGNORECASE)
 """The day on which it is said, before what is said."""
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b|[./]\d\d\b")
@@ -68,7 +71,11 @@ _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b|[./]\d\d\b")
 @lru_cache(maxsize=_KNOWN)
 def comes_on(statement: str, said: date) -> date | None:
     """The day of what happens once and was still to come when it was `said`; of several days the first. None for all else."""
+    if _MAY_NAME_A_DAY.search(statement) is None:
+        return None
     text = in_english(statement)
+    if _A_DAY.search(text) is None:
+        return None
     entry = _ENTRY.match(text)
     text = text if entry is None else text[entry.end() :]
     if _AGAIN.search(text):

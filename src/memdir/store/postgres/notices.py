@@ -26,7 +26,8 @@ CHANNEL: Final = "memdir_change"
 _IDS_MAX: Final = 300
 """Of one message, which has at most 8,000 bytes; more of them wake everybody."""
 _GATHER_S: Final = 0.01
-"""The least time between two messages: what others hear later by that much costs them a hundredth of their time at most."""
+"""The least time between two messages: a process that is busy sends at most a hundred a second, and others hear of a commit
+later by no more than this."""
 _RETRY_FIRST_S: Final = 0.1
 _RETRY_MAX_S: Final = 5.0
 _STOP_S: Final = 5.0
