@@ -151,3 +151,14 @@ def test_work_and_shopping_are_the_users_in_spanish_too() -> None:
     assert found == {"Empresa: Nortia": "user", "Jefa: Carmen Vidal": "user"}
     (task,) = extract("- pilas AA\n", "/memory/lista de la compra.md", byte_at=int)
     assert (task.text, task.kind) == ("To do: pilas AA", "dynamic")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ik drink geen koffie.", "Mijn vriendin heet Fleur.", "Sono allergica alle noci.", "Mio marito è nato a Bari.",
+        "Ho smesso di fumare a marzo.", "A minha filha chama-se Leonor.", "Não como carne.",
+    ],
+)  # fmt: skip
+def test_a_few_forms_of_dutch_italian_and_portuguese_are_of_the_user(said: str) -> None:
+    assert [(one.subject, one.text) for one in read(said, "/memory/notes.md")] == [("user", said)]

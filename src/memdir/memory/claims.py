@@ -248,7 +248,7 @@ _NO_WHO: Final = frozenset(
     thus also although because since after before during under over between among more less new users user people students
     researchers scientists everybody everyone somebody someone nobody figure table section chapter part today yesterday
     tomorrow january february march july august september october november december monday tuesday wednesday thursday friday
-    saturday sunday lunch dinner breakfast coffee please note note: let
+    saturday sunday lunch dinner breakfast coffee please note note: let ik
     """.split()  # noqa: SIM905
 )
 
