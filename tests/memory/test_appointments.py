@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from memdir.memory.appointments import comes_on
+from memdir.memory.appointments import appointment_day
 from memdir.memory.dates import ms_of
 from memdir.memory.profile import profile
 from memdir_bench.memory.judging import Store
@@ -40,7 +40,7 @@ SAID = date(2026, 11, 24)
     ],
 )
 def test_a_day_on_which_something_happens_once(statement: str, day: date) -> None:
-    assert comes_on(statement, SAID) == day
+    assert appointment_day(statement, SAID) == day
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_day_on_which_something_happens_once(statement: str, day: date) -> Non
     ],
 )
 def test_what_comes_again_or_is_over(statement: str) -> None:
-    assert comes_on(statement, SAID) is None
+    assert appointment_day(statement, SAID) is None
 
 
 def test_an_appointment_is_recent_context_from_when_it_is_said_until_some_weeks_after_its_day() -> None:
@@ -94,5 +94,5 @@ def test_a_diary_tells_what_is_to_come() -> None:
 
 def test_a_changelog_announces_nothing() -> None:
     entries = ("Oct 14, 2020: Support for tests", "13 March 2017: Wouter - unit test for sockets", "2016-08-11 Faster tests")
-    assert all(comes_on(entry, SAID) is None for entry in entries)
-    assert comes_on("4 Nov: dentist on 12 December", SAID) == date(2026, 12, 12)
+    assert all(appointment_day(entry, SAID) is None for entry in entries)
+    assert appointment_day("4 Nov: dentist on 12 December", SAID) == date(2026, 12, 12)

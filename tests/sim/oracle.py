@@ -44,6 +44,7 @@ class Standing:
     """Who took it away."""
     seen: int = 0
     """Until when that one had seen what others did there."""
+    taken_at: int = 0
 
 
 @dataclass(slots=True)
@@ -55,8 +56,8 @@ class Oracle:
     given_up: dict[Key, set[str]] = field(default_factory=dict)
     """By whom."""
     deleted_lines: set[bytes] = field(default_factory=set)
-    renames: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
-    """By whom, and when last."""
+    renames: dict[tuple[str, str], dict[str, tuple[int, int]]] = field(default_factory=dict)
+    """By whom, when last, and until when that one had seen what others did at the source."""
     touched_paths: set[str] = field(default_factory=set)
     """Whose mode somebody changed: that is an edit of whatever contents the server has there by then, too."""
     strict: bool = True
@@ -81,7 +82,7 @@ class Oracle:
 
     def renamed(self, actor: str, source: str, path: str) -> None:
         """`actor` renamed, or tried to."""
-        self.renames.setdefault((source, path), {})[actor] = self.time + 1
+        self.renames.setdefault((source, path), {})[actor] = (self.time + 1, self._arrival(actor, source))
 
     def operated(self, actor: str, before: View, after: View) -> None:
         """`actor` did something."""
@@ -112,7 +113,8 @@ class Oracle:
         seen = self._arrival(actor, path)
         for standing in self.standings.get((key, path), ()):
             if standing.actor == actor or standing.time <= seen:
-                standing.stands, standing.is_moved, standing.taken_by, standing.seen = False, is_moved, actor, seen
+                standing.stands, standing.is_moved, standing.taken_by = False, is_moved, actor
+                standing.seen, standing.taken_at = seen, self.time
 
     def _is_moved(self, key: Key, path: str, after: View) -> bool:
         reached = (rebase(path, source, target) for source, target in self.renames if is_within(path, source))
@@ -165,12 +167,13 @@ class Oracle:
         return False
 
     def _was_carried_off(self, standing: Standing, place: str) -> bool:
-        """Whether somebody else renamed it, of which whoever took it away had not heard: a delete goes after no rename."""
+        """Whether somebody else renamed it, and neither had heard of what the other did: a delete goes after no rename."""
         return any(
             not self._was_told(target, since=time, until=standing.seen)
+            and not self._was_told(place, since=standing.taken_at, until=heard)
             for (source, target), by in self.renames.items()
             if is_within(place, source)
-            for actor, time in by.items()
+            for actor, (time, heard) in by.items()
             if actor != standing.taken_by
         )
 

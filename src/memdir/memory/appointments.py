@@ -7,11 +7,11 @@ is on Friday") only of what nobody has every week.
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import date
 from functools import lru_cache
 from typing import Final
 
-from memdir.memory.dates import ANY_WEEKDAY, MONTH, WEEKDAYS, in_english, is_told_as_past, planned_for, written_on
+from memdir.memory.dates import ANY_WEEKDAY, MONTH, in_english, is_told_as_past, next_weekday, planned_for, written_on
 
 _KNOWN: Final = 32_768
 _DAY: Final = (
@@ -69,7 +69,7 @@ _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b|[./]\d\d\b")
 
 
 @lru_cache(maxsize=_KNOWN)
-def comes_on(statement: str, said: date) -> date | None:
+def appointment_day(statement: str, said: date) -> date | None:
     """The day of what happens once and was still to come when it was `said`; of several days the first. None for all else."""
     if _MAY_NAME_A_DAY.search(statement) is None:
         return None
@@ -92,4 +92,4 @@ def comes_on(statement: str, said: date) -> date | None:
     weekday = _ON_A_WEEKDAY.search(text)
     if weekday is None or _ONCE.search(text) is None:
         return None
-    return said + timedelta(days=(WEEKDAYS[weekday["name"].casefold()] - said.weekday()) % 7 or 7)
+    return next_weekday(weekday["name"], said)

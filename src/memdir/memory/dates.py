@@ -264,9 +264,14 @@ def planned_for(text: str, said: date) -> date:
         return said + _length(found)
     found = _WEEKDAY_TO_COME.search(text)
     if found is not None:
-        return said + timedelta(days=(WEEKDAYS[found[0].casefold()] - said.weekday()) % 7 or 7)
+        return next_weekday(found[0], said)
     found = _PERIOD_TO_COME.search(text)
     return said + timedelta(days=365) if found is None else _period(found[0].casefold(), said)
+
+
+def next_weekday(name: str, said: date) -> date:
+    """The first day of that name (one of WEEKDAYS) after `said`."""
+    return said + timedelta(days=(WEEKDAYS[name.casefold()] - said.weekday()) % 7 or 7)
 
 
 def _period(name: str, said: date) -> date:

@@ -12,7 +12,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.core.frontmatter import parse
-from memdir.memory.appointments import comes_on
+from memdir.memory.appointments import appointment_day
 from memdir.memory.aspects import MINE, NEW
 from memdir.memory.claims import USER, claim_of, is_bare, says
 from memdir.memory.dates import DATE, WEEKDAY, day_of, ms_of, parsed, since, written_on
@@ -291,7 +291,7 @@ def _candidate(piece: Statement, subject: str, note: Note, day: date | None) -> 
     )
     is_of_attribute = claim is not None and not claim.aspect
     is_once = not durable and not is_of_attribute and piece.form not in {"front", "pair"}
-    is_appointment = is_once and day is not None and comes_on(said, day) is not None
+    is_appointment = is_once and day is not None and appointment_day(said, day) is not None
     kind = "dynamic" if is_appointment or (event and not lasts) else "static"
     confidence = {"front": 0.95, "pair": 0.9, "item": 0.85, "task": 0.85}.get(piece.form, 0.7)
     if piece.form in SENTENCES and (decided or _EMPHATIC.search(said)):

@@ -13,7 +13,7 @@ from typing import Final
 
 from memdir.core.caseless import Caseless
 from memdir.memory.agent_sessions import candidates_in
-from memdir.memory.appointments import comes_on
+from memdir.memory.appointments import appointment_day
 from memdir.memory.assertions import SPECIALIST, begins_with_imperative, is_meant, is_sentence
 from memdir.memory.assistants import as_list, claude_code_type, is_memory, is_of_assistant
 from memdir.memory.claims import USER, claim_of, is_bare
@@ -154,8 +154,12 @@ class Note:
 
     def is_of_day(self, piece: Statement) -> bool:
         """Whether a statement of a journal stands under a day, or behind one."""
-        day = named_by(self.path) or self.journal.day_at(piece.start) or DAY_PREFIX.match(piece.text)
+        day = self._day_of(piece) or DAY_PREFIX.match(piece.text)
         return self.is_journal and day is not None
+
+    def _day_of(self, piece: Statement) -> date | None:
+        """Of a journal: the day of the entry that a statement stands in."""
+        return self.journal.day_at(piece.start) or named_by(self.path)
 
     def worth_remembering(self) -> tuple[list[Statement], list[Statement]]:
         """What lasts, and what else a journal tells of, by which something may be over; with names in place of pronouns. Of a
@@ -210,8 +214,8 @@ class Note:
         """Whether an entry of the user's journal tells what will be on a day: "The exam is on Friday"."""
         if self.subject != USER or piece.form in {"front", "task"}:
             return False
-        day = self.journal.day_at(piece.start) or named_by(self.path)
-        comes = None if day is None else comes_on(piece.text, day)
+        day = self._day_of(piece)
+        comes = None if day is None else appointment_day(piece.text, day)
         return comes is not None and comes != day and is_meant(piece.text)
 
     def _is_remembered(self, piece: Statement, *, about_programs: bool) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memdir.memory.appointments import comes_on
+from memdir.memory.appointments import appointment_day
 from memdir.memory.claims import USER
 from memdir.memory.dates import DAY_MS, day_of, is_planned, ms_of
 from memdir.memory.reconcile import fact_of, same_text
@@ -97,7 +97,7 @@ def freshness(memory: Memory, *, now_ms: int) -> float:
     """Confidence, halved every HALF_LIFE_DAYS since the day that it is of, or for which it is announced: an old diary brings
     nothing recent."""
     said_ms = _of_ms(memory)
-    comes = comes_on(memory.candidate.text, day_of(said_ms))
+    comes = appointment_day(memory.candidate.text, day_of(said_ms))
     age_days = max(0.0, (now_ms - (said_ms if comes is None else ms_of(comes))) / DAY_MS)
     return float(memory.candidate.confidence * 2.0 ** (-age_days / HALF_LIFE_DAYS))
 

@@ -24,6 +24,7 @@ TAG: Final = "bench"
 SETTLE_LIMIT_S: Final = 1800.0
 _BATCH: Final = 200
 _PIPED_FROM: Final = 1_000_000
+"""First number of the documents of `pipeline`: no other part has posted their texts, whose vectors would be known."""
 _POLL_S: Final = 0.1
 _FORGET_TRIES_MAX: Final = 20
 

@@ -226,7 +226,7 @@ class Worker:
             self._news.wait(pause_s)
 
     def _wake_due(self) -> float:
-        """Returns the seconds until more may be due."""
+        """Wake the threads that have work which is due. Returns the seconds until more may be."""
         due_s = self._store.jobs.due_s(self._classes)
         embeds_memories = self._priority_min == INTERACTIVE and bool(self._store.memory_search.to_embed(1))
         pause_s = _IDLE_S
@@ -244,7 +244,6 @@ class Worker:
         while loop.wake.wait() and not self._stopping.is_set():
             loop.wake.clear()
             try:
-                self._store.blobs.check_room()
                 self._work(loop)
             except DiskFullError:
                 if not self._told_full:
@@ -257,12 +256,14 @@ class Worker:
                 self._stopping.wait(_BLOCKED_S)
 
     def _work(self, loop: _Loop) -> None:
-        """All that is due of the thread's kind. What is left (it waits for a model, or for room) is due again."""
-        began_s = time.monotonic()
-        while not self._stopping.is_set() and self._store.blobs.has_room() and loop.step(loop):
+        """All that is due of the thread's kind; what waits for a model stays due. DiskFullError when there is no room."""
+        while not self._stopping.is_set():
+            self._store.blobs.check_room()
+            began_s = time.monotonic()
+            if not loop.step(loop):
+                return
             self._told_full = False
             self._yield(loop, time.monotonic() - began_s)
-            began_s = time.monotonic()
 
     def _yield(self, loop: _Loop, took_s: float) -> None:
         """After a step that took so long: to requests that wait for each other, and, but for indexing an edit, to searches."""
