@@ -130,7 +130,8 @@ class JobStore:
         given up.
         """
         now_ms = self._now_ms()
-        if self._idle(kind, (priority_min, priority_max), now_ms):
+        classes = [(kind, priority) for priority in range(priority_min, priority_max + 1)]
+        if 0 not in self.due_s(classes).values():  # asked first, because it needs no lock
             return []
         with self._db.write() as connection:
             jobs: list[Job] = []
@@ -148,15 +149,6 @@ class JobStore:
             self.fail(suspect, f"the worker ended {suspect.deaths} times while it worked on this document", permanent=True)
             return []
         return jobs
-
-    def _idle(self, kind: str, priorities: tuple[int, int], now_ms: int) -> bool:
-        """Whether there is nothing to claim; asked first, because it needs no lock."""
-        row = self._db.one(
-            "select 1 from job where kind = ? and priority between ? and ? and failed_at_ms is null "
-            "and not_before_ms <= ? and leased_until_ms <= ? limit 1",
-            (kind, *priorities, now_ms, now_ms),
-        )
-        return row is None
 
     @acting_as(SYSTEM)
     def edits_asked(self, container_ids: Sequence[int], *, until_ms: int) -> bool:
@@ -311,6 +303,8 @@ class JobStore:
     def due_s(self, classes: Sequence[tuple[str, int]]) -> dict[tuple[str, int], float]:
         """Of each class, a kind and a priority, the seconds until the next job can be claimed (0 when one can now); classes
         without jobs are left out. Where none is free, of more than _DUE_AMONG jobs only those that are next in turn count."""
+        if not classes:
+            return {}
         now_ms = self._now_ms()
         rows = self._db.all(
             " union all ".join([_DUE] * len(classes)),
